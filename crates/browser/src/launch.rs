@@ -1,0 +1,166 @@
+//! Starts Chromium on a pipe and waits for its first word.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pagebridge_cdp::{CdpSession, connect};
+use pagebridge_process::{Job, Ladder, Polite, Purpose, SpawnError, SpawnRequest, Supervisor};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::net::unix::pipe;
+
+use crate::browser::Browser;
+use crate::driver::drive;
+use crate::options::BrowserOptions;
+use crate::page_tools::Registry;
+use crate::start_failure::{Seen, StartError};
+use crate::targets::Targets;
+use crate::{find, flags};
+
+/// Chromium reads commands from this descriptor and writes to the next one.
+const COMMANDS_FD: i32 = 3;
+const EVENTS_FD: i32 = 4;
+/// Time from the spawn to the first answer. A start that fails is noticed at once; this is for one that hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Browser {
+    /// Starts a browser. A failure is told as soon as the process has ended.
+    pub async fn launch(supervisor: &Supervisor, options: &BrowserOptions) -> Result<Self, StartError> {
+        let program = options
+            .executable
+            .clone()
+            .or_else(|| find::find(supervisor.env()))
+            .ok_or_else(StartError::not_found)?;
+        let (profile, temporary) = profile(options, &program)?;
+        let (job, pipes) = spawn(supervisor, options, &program, &profile, temporary)?;
+        let (root, events) = connect(pipes.events, pipes.commands);
+        // Whatever happens from here on, letting go of the start ends the browser.
+        let starting = Starting { job, root };
+        let product = starting.first_word(&program, &profile).await?;
+        let targets = Arc::new(Targets::new(starting.root.clone()));
+        let registry = Arc::new(Registry::default());
+        tokio::spawn(drive(targets.clone(), registry.clone(), events));
+        if let Err(error) = follow_pages(&starting.root).await {
+            return Err(starting.failed(&program, &profile, error.to_string()));
+        }
+        let job = starting.job.clone();
+        std::mem::forget(starting);
+        Ok(Self::new(job, targets, registry, product, program))
+    }
+}
+
+/// A browser that is not ours to use yet; dropping it ends the process.
+struct Starting {
+    job: Job,
+    root: CdpSession,
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.root.close();
+        self.job.begin_stop();
+    }
+}
+
+impl Starting {
+    /// The product and version that the browser reports.
+    async fn first_word(&self, program: &Path, profile: &Path) -> Result<String, StartError> {
+        #[derive(Deserialize)]
+        struct Version {
+            product: String,
+        }
+        let asked = self.root.call("Browser.getVersion", json!({}));
+        let failure = tokio::select! {
+            answer = asked => match answer.and_then(|reply| reply.decode::<Version>()) {
+                Ok(version) => return Ok(version.product),
+                // The pipe closes a moment before the process is reaped; its end says more.
+                Err(error) if error.is_loss() => {
+                    let _ = tokio::time::timeout(Duration::from_secs(1), self.job.exited()).await;
+                    error.to_string()
+                }
+                Err(error) => error.to_string(),
+            },
+            _ = self.job.exited() => String::new(),
+            () = tokio::time::sleep(PATIENCE) => format!("it said nothing for {} s", PATIENCE.as_secs()),
+        };
+        Err(self.failed(program, profile, failure))
+    }
+
+    fn failed(&self, program: &Path, profile: &Path, otherwise: String) -> StartError {
+        let exit = self.job.try_exit();
+        StartError::of(&Seen {
+            program,
+            end: exit.as_ref().map_or(otherwise, ToString::to_string),
+            code: exit.and_then(|exit| exit.code),
+            stderr: &self.job.stderr_tail(),
+            profile,
+        })
+    }
+}
+
+struct Pipes {
+    commands: pipe::Sender,
+    events: pipe::Receiver,
+}
+
+fn spawn(
+    supervisor: &Supervisor,
+    options: &BrowserOptions,
+    program: &Path,
+    profile: &Path,
+    temporary: bool,
+) -> Result<(Job, Pipes), StartError> {
+    let failed = |end: String| StartError::of(&Seen { program, end, code: None, stderr: &[], profile });
+    let pipes = || -> std::io::Result<_> {
+        let (commands, their_commands) = pipe::pipe()?;
+        let (their_events, events) = pipe::pipe()?;
+        let theirs = vec![
+            (their_commands.into_blocking_fd()?, COMMANDS_FD),
+            (their_events.into_blocking_fd()?, EVENTS_FD),
+        ];
+        Ok((Pipes { commands, events }, theirs))
+    };
+    let (pipes, theirs) = pipes().map_err(|error| failed(format!("no pipe could be made: {error}")))?;
+    let mut request = SpawnRequest::new(Purpose::Browser, "native engine", program);
+    request.args = flags::arguments(options, profile);
+    request.extra_fds = theirs;
+    request.ladder = Ladder::exit().with_polite(Polite::Terminate);
+    request.temp_dirs = if temporary { vec![profile.to_owned()] } else { Vec::new() };
+    let spawned = supervisor.spawn(request).map_err(|error| match error {
+        SpawnError::Os { source, hint, .. } => {
+            failed(hint.map_or_else(|| source.to_string(), |hint| format!("{source}; {hint}")))
+        }
+        other => failed(other.to_string()),
+    })?;
+    Ok((spawned.job, pipes))
+}
+
+/// The profile folder, and whether it is ours to remove.
+fn profile(options: &BrowserOptions, program: &Path) -> Result<(PathBuf, bool), StartError> {
+    let made = match &options.user_data_dir {
+        Some(kept) => std::fs::create_dir_all(kept).map(|()| (kept.clone(), false)),
+        None => {
+            tempfile::Builder::new().prefix("pagebridge-profile-").tempdir().map(|dir| (dir.keep(), true))
+        }
+    };
+    made.map_err(|error| {
+        let kept = options.user_data_dir.clone().unwrap_or_else(std::env::temp_dir);
+        let end = format!("its profile folder cannot be made in {}: {error}", kept.display());
+        StartError::of(&Seen { program, end, code: None, stderr: &[], profile: &kept })
+    })
+}
+
+/// Attaches to every page, now and later, before its first script runs. Other targets are left alone.
+async fn follow_pages(root: &CdpSession) -> Result<(), pagebridge_cdp::CdpError> {
+    let pages_only = json!([{"type": "page"}, {"exclude": true}]);
+    let attach = root.call(
+        "Target.setAutoAttach",
+        json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": pages_only}),
+    );
+    // Titles are told to those who discover targets.
+    let discover = root.call("Target.setDiscoverTargets", json!({"discover": true, "filter": pages_only}));
+    attach.await?;
+    discover.await?;
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! Real browsers: launch, pages and documents, navigation, scripts, and the tools that pages offer.
+//!
+//! ```text
+//!  Browser ── launch ──► process + pipe ──► cdp events ──► driver ──► targets (owner of pages, frames, documents)
+//!     │                                                       └────► page_tools::Registry
+//!     ├─ navigate · evaluate ───► a page's session, until one of its PageEvents ends the wait
+//!     └─ call_tool ──► arguments ──► call ──► answer
+//! ```
+
+mod browser;
+mod dialogs;
+mod driver;
+mod evaluate;
+mod events;
+pub mod find;
+mod flags;
+mod launch;
+mod loss;
+mod navigate;
+mod options;
+mod page_tools;
+mod start_failure;
+mod targets;
+
+pub use browser::{Browser, Called};
+pub use evaluate::Evaluated;
+pub use events::Dialog;
+pub use flags::refuse_argument;
+pub use navigate::{Dialogs, Navigation};
+pub use options::BrowserOptions;
+pub use page_tools::{
+    Annotations, Answer, CallOptions, Definition, PageTool, PageToolList, Skipped, Support,
+};
+pub use start_failure::StartError;
+pub use targets::{Document, DocumentId, PageId, PageInfo};

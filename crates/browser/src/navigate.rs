@@ -1,0 +1,203 @@
+//! Navigation: sends a page somewhere and waits until it is there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pagebridge_cdp::{CdpError, CdpSession, Reply};
+use pagebridge_core::{ErrorKind, Outcome, ToolError, duration};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::{Instant, sleep_until};
+
+use crate::browser::Browser;
+use crate::events::{Dialog, PageEvent};
+use crate::loss;
+use crate::page_tools::CallOptions;
+use crate::targets::{PageId, Subscription};
+
+/// Where a page is sent.
+#[derive(Debug, Clone)]
+pub enum Navigation {
+    /// To an address, which has been checked before.
+    Url(String),
+    /// One entry of the history back.
+    Back,
+    /// One entry of the history forward.
+    Forward,
+    /// To the same address again.
+    Reload {
+        /// Asks the servers again for everything.
+        ignore_cache: bool,
+    },
+}
+
+/// Dialogs that came up while a page loaded.
+pub type Dialogs = Vec<Arc<Dialog>>;
+
+impl Browser {
+    /// Navigates and waits for the page's load event. The address it ended at is the page's.
+    pub async fn navigate(
+        &self,
+        page: PageId,
+        navigation: &Navigation,
+        options: &CallOptions,
+    ) -> Result<Dialogs, ToolError> {
+        let session = self.session(page)?;
+        let mut waiting = Waiting {
+            events: self.targets.subscribe(page),
+            session: session.clone(),
+            expected: Expected::Any,
+            dialogs: Vec::new(),
+        };
+        let deadline = Instant::now() + options.deadline;
+        tokio::select! {
+            arrived = waiting.go(navigation) => arrived?,
+            () = options.cancel.cancelled() => {
+                drop(session.call("Page.stopLoading", json!({})));
+                return Err(ToolError::unknown(ErrorKind::Cancelled, "The navigation was cancelled."));
+            }
+            () = sleep_until(deadline) => return Err(too_slow(options.deadline)),
+        }
+        Ok(waiting.dialogs)
+    }
+}
+
+fn too_slow(limit: Duration) -> ToolError {
+    ToolError::unknown(
+        ErrorKind::Timeout,
+        format!(
+            "The page has not finished loading within {}. It stays open, with what has come so far, and goes on loading.",
+            duration::show(limit)
+        ),
+    )
+}
+
+/// The load that is waited for.
+enum Expected {
+    /// The next document of the page.
+    Any,
+    /// The one with this loader id.
+    Loader(Arc<str>),
+}
+
+struct Waiting {
+    events: Subscription,
+    session: CdpSession,
+    expected: Expected,
+    dialogs: Dialogs,
+}
+
+impl Waiting {
+    async fn go(&mut self, navigation: &Navigation) -> Result<(), ToolError> {
+        match navigation {
+            Navigation::Url(url) => self.to_url(url).await,
+            Navigation::Back => self.through_history(-1).await,
+            Navigation::Forward => self.through_history(1).await,
+            Navigation::Reload { ignore_cache } => {
+                self.answer("Page.reload", json!({"ignoreCache": ignore_cache})).await?;
+                self.until_loaded().await
+            }
+        }
+    }
+
+    async fn to_url(&mut self, url: &str) -> Result<(), ToolError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Navigated {
+            #[serde(default)]
+            loader_id: Option<Arc<str>>,
+            #[serde(default)]
+            error_text: Option<String>,
+        }
+        let reply = self.answer("Page.navigate", json!({"url": url})).await?;
+        let navigated: Navigated = reply.decode().map_err(|e| loss::tool_error(&e, Outcome::Unknown))?;
+        match navigated {
+            Navigated { error_text: Some(reason), .. } => Err(failed(url, &reason)),
+            // Only the fragment changed: the document stays.
+            Navigated { loader_id: None, .. } => Ok(()),
+            Navigated { loader_id: Some(loader), .. } => {
+                self.expected = Expected::Loader(loader);
+                self.until_loaded().await
+            }
+        }
+    }
+
+    async fn through_history(&mut self, step: i64) -> Result<(), ToolError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct History {
+            current_index: i64,
+            entries: Vec<Entry>,
+        }
+        #[derive(Deserialize)]
+        struct Entry {
+            id: i64,
+        }
+        let reply = self.answer("Page.getNavigationHistory", json!({})).await?;
+        let history: History = reply.decode().map_err(|e| loss::tool_error(&e, Outcome::NotRun))?;
+        let wanted =
+            usize::try_from(history.current_index + step).ok().and_then(|at| history.entries.get(at));
+        let Some(entry) = wanted else {
+            let direction = if step < 0 { "back" } else { "forward" };
+            return Err(ToolError::not_run(
+                ErrorKind::NotFound,
+                format!("The page's history has no entry to go {direction} to."),
+            ));
+        };
+        self.answer("Page.navigateToHistoryEntry", json!({"entryId": entry.id})).await?;
+        self.until_loaded().await
+    }
+
+    async fn until_loaded(&mut self) -> Result<(), ToolError> {
+        loop {
+            match self.event().await? {
+                PageEvent::Loaded(loader) => match &self.expected {
+                    Expected::Loader(expected) if *expected == loader => return Ok(()),
+                    _ => {}
+                },
+                PageEvent::Committed { restored: true, document } if document.is_top() => return Ok(()),
+                // A redirect by script takes the place of what was asked for.
+                PageEvent::Committed { document, .. } if document.is_top() => {
+                    self.expected = Expected::Loader(document.loader);
+                }
+                PageEvent::WithinDocument if matches!(self.expected, Expected::Any) => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    async fn event(&mut self) -> Result<PageEvent, ToolError> {
+        match self.events.recv().await {
+            None => Err(loss::browser_lost(Outcome::Unknown)),
+            Some(PageEvent::Closed) => Err(loss::page_closed(Outcome::Unknown)),
+            Some(PageEvent::Crashed) => Err(loss::page_crashed(Outcome::Unknown)),
+            Some(PageEvent::DialogAnswered(dialog)) => {
+                self.dialogs.push(dialog.clone());
+                Ok(PageEvent::DialogAnswered(dialog))
+            }
+            Some(event) => Ok(event),
+        }
+    }
+
+    async fn answer(&self, method: &'static str, params: serde_json::Value) -> Result<Reply, ToolError> {
+        let answered: Result<Reply, CdpError> = self.session.call(method, params).await;
+        answered.map_err(|error| match error {
+            CdpError::Refused { message, .. } => ToolError::not_run(
+                ErrorKind::NavigationFailed,
+                format!("The browser refuses to go there: {message}."),
+            ),
+            lost => loss::tool_error(&lost, Outcome::Unknown),
+        })
+    }
+}
+
+fn failed(url: &str, reason: &str) -> ToolError {
+    let hint = match reason {
+        "net::ERR_CONNECTION_REFUSED" => " Nothing listens there.",
+        "net::ERR_NAME_NOT_RESOLVED" => " There is no such host.",
+        "net::ERR_ABORTED" => " The load was broken off, or it is a download.",
+        reason if reason.starts_with("net::ERR_CERT") => " The server's certificate is not trusted.",
+        _ => "",
+    };
+    ToolError::failed(ErrorKind::NavigationFailed, format!("{url} could not be loaded: {reason}.{hint}"))
+}

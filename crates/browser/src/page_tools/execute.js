@@ -1,0 +1,17 @@
+// Runs in our isolated world. Keeps an AbortController where only this world can reach it, so that a later
+// call can cancel the run.
+async (name, input, token) => {
+  const running = (globalThis.running ??= new Map());
+  const controller = new AbortController();
+  running.set(token, controller);
+  try {
+    const tools = await document.modelContext.getTools();
+    const tool = tools.find((tool) => tool.name === name && tool.window === window);
+    if (!tool) return { missing: true };
+    return { returned: await document.modelContext.executeTool(tool, JSON.parse(input), { signal: controller.signal }) };
+  } catch (error) {
+    return { failure: `${error.name}: ${error.message}` };
+  } finally {
+    running.delete(token);
+  }
+}

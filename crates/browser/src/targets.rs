@@ -1,0 +1,161 @@
+//! The one owner of pages, frames and documents.
+//!
+//! One task reads every CDP event once, in wire order ([`crate::driver`]). It changes the state here, and
+//! everything else either asks this state or subscribes to the [`PageEvent`]s of a page. Nobody else keeps a
+//! copy of which document is where: a page tool, a call or an answer names its [`DocumentId`] and asks.
+
+mod state;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pagebridge_cdp::CdpSession;
+use tokio::sync::{mpsc, watch};
+
+use crate::events::{FrameId, PageEvent};
+pub(crate) use state::State;
+
+/// A page (tab) of one browser. Numbers are given once and never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PageId(pub u32);
+
+impl std::fmt::Display for PageId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One document that a frame shows or has shown. Numbers are given once and never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DocumentId(pub u64);
+
+/// A frame's current document.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// What tools, calls and answers are bound to.
+    pub id: DocumentId,
+    /// The page that it belongs to.
+    pub page: PageId,
+    /// The frame that shows it.
+    pub frame: FrameId,
+    /// The frame's place in the page: `0` for the top one, `0.2` for its third child.
+    pub frame_path: String,
+    /// Chromium's id of the load that made it; empty while unknown.
+    pub loader: Arc<str>,
+    /// Its address.
+    pub url: String,
+    /// The origin that the protocol tells; it cannot tell the one that `about:` documents inherit.
+    pub protocol_origin: String,
+}
+
+impl Document {
+    /// Whether it is the page's top document.
+    pub fn is_top(&self) -> bool {
+        self.frame_path == "0"
+    }
+}
+
+/// What is known of a page, without asking it.
+#[derive(Debug, Clone)]
+pub struct PageInfo {
+    /// Its number.
+    pub id: PageId,
+    /// The title as the page gave it.
+    pub title: String,
+    /// The top document's address.
+    pub url: String,
+    /// Whether its renderer process is gone.
+    pub crashed: bool,
+}
+
+/// A page's events from the moment of subscription on. `None` from it: the browser is gone.
+pub type Subscription = mpsc::UnboundedReceiver<PageEvent>;
+
+/// The owner; see the module's text.
+pub struct Targets {
+    browser: CdpSession,
+    state: Mutex<State>,
+    subscribers: Mutex<Option<Vec<(PageId, mpsc::UnboundedSender<PageEvent>)>>>,
+    revision: watch::Sender<u64>,
+}
+
+impl Targets {
+    pub(crate) fn new(browser: CdpSession) -> Self {
+        Self {
+            browser,
+            state: Mutex::default(),
+            subscribers: Mutex::new(Some(Vec::new())),
+            revision: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The browser's own session.
+    pub fn browser(&self) -> &CdpSession {
+        &self.browser
+    }
+
+    /// All pages, in the order in which they came.
+    pub fn pages(&self) -> Vec<PageInfo> {
+        self.state().pages.values().filter(|page| page.ready).map(|page| page.info()).collect()
+    }
+
+    /// One page, if it is there.
+    pub fn page(&self, id: PageId) -> Option<PageInfo> {
+        self.state().pages.get(&id).map(|page| page.info())
+    }
+
+    /// The session of a page.
+    pub fn session(&self, id: PageId) -> Option<CdpSession> {
+        self.state().pages.get(&id).map(|page| page.session.clone())
+    }
+
+    /// The document, if its frame still shows it.
+    pub fn document(&self, id: DocumentId) -> Option<Document> {
+        self.state().documents().find(|document| document.id == id).cloned()
+    }
+
+    /// The current documents of a page, the top one first.
+    pub fn documents_of(&self, page: PageId) -> Vec<Document> {
+        self.state().pages.get(&page).map(|page| page.frames.values().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The current top document of a page.
+    pub fn top_document(&self, page: PageId) -> Option<Document> {
+        self.state().pages.get(&page)?.top().cloned()
+    }
+
+    /// Follows one page.
+    pub fn subscribe(&self, page: PageId) -> Subscription {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        if let Some(subscribers) = &mut *self.subscribers() {
+            subscribers.push((page, sender));
+        }
+        receiver
+    }
+
+    /// Changes with every page, document and tool that comes or goes.
+    pub fn revision(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    pub(crate) fn announce(&self, page: PageId, event: &PageEvent) {
+        if let Some(subscribers) = &mut *self.subscribers() {
+            subscribers.retain(|(of, sender)| *of != page || sender.send(event.clone()).is_ok());
+        }
+        self.revision.send_modify(|revision| *revision += 1);
+    }
+
+    /// Ends every subscription: the browser is gone.
+    pub(crate) fn end(&self) {
+        *self.subscribers() = None;
+        self.state().pages.clear();
+        self.revision.send_modify(|revision| *revision += 1);
+    }
+
+    fn subscribers(&self) -> MutexGuard<'_, Option<Vec<(PageId, mpsc::UnboundedSender<PageEvent>)>>> {
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

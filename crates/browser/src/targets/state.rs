@@ -1,0 +1,284 @@
+//! Pages, frames and documents as data, and the changes that events make to them. No I/O.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use pagebridge_cdp::CdpSession;
+
+use super::{Document, DocumentId, PageId, PageInfo};
+use crate::events::{Frame, FrameId, FrameTree, PageEvent, TargetInfo};
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub pages: IndexMap<PageId, Page>,
+    last_page: u32,
+    last_document: u64,
+}
+
+pub(crate) struct Page {
+    id: PageId,
+    pub target: Arc<str>,
+    pub session: CdpSession,
+    title: String,
+    /// Set when the page is prepared: before, it is nobody's business.
+    pub ready: bool,
+    pub crashed: bool,
+    /// The top frame first. Each frame always has a document, at first an unknown one.
+    pub frames: IndexMap<FrameId, Document>,
+    /// Children that each frame has had, so that places are given once.
+    children: IndexMap<FrameId, u32>,
+}
+
+impl Page {
+    pub fn info(&self) -> PageInfo {
+        let url = self.top().map(|document| document.url.clone()).unwrap_or_default();
+        PageInfo { id: self.id, title: self.title.clone(), url, crashed: self.crashed }
+    }
+
+    pub fn top(&self) -> Option<&Document> {
+        self.frames.first().map(|(_, document)| document)
+    }
+
+    /// Removes a frame with its descendants; their documents are gone.
+    fn remove_frame(&mut self, frame: &str) -> Vec<DocumentId> {
+        let Some(path) = self.frames.get(frame).map(|document| document.frame_path.clone()) else {
+            return Vec::new();
+        };
+        self.remove_where(|document| document.frame_path == path || is_below(&document.frame_path, &path))
+    }
+
+    fn remove_where(&mut self, gone: impl Fn(&Document) -> bool) -> Vec<DocumentId> {
+        let mut ids = Vec::new();
+        self.frames.retain(|frame, document| {
+            let goes = gone(document);
+            if goes {
+                ids.push(document.id);
+                self.children.shift_remove(frame);
+            }
+            !goes
+        });
+        ids
+    }
+}
+
+fn is_below(path: &str, ancestor: &str) -> bool {
+    path.strip_prefix(ancestor).is_some_and(|rest| rest.starts_with('.'))
+}
+
+impl State {
+    /// A target that we are attached to now. Its top frame has the target's id.
+    pub fn add_page(&mut self, session: CdpSession, target: &TargetInfo) -> PageId {
+        self.last_page += 1;
+        let id = PageId(self.last_page);
+        let document = Document {
+            id: self.next_document(),
+            page: id,
+            frame: target.target_id.clone(),
+            frame_path: "0".into(),
+            loader: "".into(),
+            url: target.url.clone(),
+            protocol_origin: String::new(),
+        };
+        let page = Page {
+            id,
+            target: target.target_id.clone(),
+            session,
+            title: target.title.clone(),
+            ready: false,
+            crashed: false,
+            frames: IndexMap::from([(target.target_id.clone(), document)]),
+            children: IndexMap::new(),
+        };
+        self.pages.insert(id, page);
+        id
+    }
+
+    pub fn id_of_session(&self, session: &str) -> Option<PageId> {
+        let page = self.pages.values().find(|page| page.session.id().is_some_and(|id| &**id == session))?;
+        Some(page.id)
+    }
+
+    pub fn page_of_target(&self, target: &str) -> Option<&Page> {
+        self.pages.values().find(|page| &*page.target == target)
+    }
+
+    pub fn remove_page(&mut self, session: &str) -> Option<PageId> {
+        let id = self.id_of_session(session)?;
+        self.pages.shift_remove(&id);
+        Some(id)
+    }
+
+    pub fn target_info_changed(&mut self, info: &TargetInfo) -> Option<PageId> {
+        let page = self.pages.values_mut().find(|page| page.target == info.target_id)?;
+        page.title.clone_from(&info.title);
+        Some(page.id)
+    }
+
+    pub fn documents(&self) -> impl Iterator<Item = &Document> {
+        self.pages.values().flat_map(|page| page.frames.values())
+    }
+
+    pub fn frame_attached(&mut self, page: PageId, frame: &FrameId, parent: &FrameId) {
+        let document = self.next_document();
+        let Some(page) = self.pages.get_mut(&page) else { return };
+        if page.frames.contains_key(frame) {
+            return;
+        }
+        let Some(parent_path) = page.frames.get(parent).map(|parent| parent.frame_path.clone()) else {
+            return;
+        };
+        let place = page.children.entry(parent.clone()).or_insert(0);
+        let frame_path = format!("{parent_path}.{place}");
+        *place += 1;
+        let document = Document {
+            id: document,
+            page: page.id,
+            frame: frame.clone(),
+            frame_path,
+            loader: "".into(),
+            url: String::new(),
+            protocol_origin: String::new(),
+        };
+        page.frames.insert(frame.clone(), document);
+    }
+
+    pub fn frame_detached(&mut self, page: PageId, frame: &str) -> Vec<PageEvent> {
+        let Some(page) = self.pages.get_mut(&page) else { return Vec::new() };
+        page.remove_frame(frame).into_iter().map(PageEvent::DocumentGone).collect()
+    }
+
+    /// A frame has another document; the one before, and those of its child frames, are gone.
+    pub fn frame_navigated(&mut self, page: PageId, frame: &Frame, restored: bool) -> Vec<PageEvent> {
+        if let Some(parent) = &frame.parent_id {
+            self.frame_attached(page, &frame.id, parent);
+        }
+        let id = self.next_document();
+        let Some(page) = self.pages.get_mut(&page) else { return Vec::new() };
+        let Some(path) = page.frames.get(&frame.id).map(|document| document.frame_path.clone()) else {
+            return Vec::new();
+        };
+        let mut gone = page.remove_where(|document| is_below(&document.frame_path, &path));
+        page.children.shift_remove(&frame.id);
+        page.crashed = page.crashed && path != "0";
+        let Some(document) = page.frames.get_mut(&frame.id) else { return Vec::new() };
+        gone.push(document.id);
+        document.id = id;
+        fill(document, frame);
+        let document = document.clone();
+        let mut events: Vec<PageEvent> = gone.into_iter().map(PageEvent::DocumentGone).collect();
+        events.push(PageEvent::Committed { document, restored });
+        events
+    }
+
+    pub fn within_document(&mut self, page: PageId, frame: &str, url: &str) {
+        let Some(page) = self.pages.get_mut(&page) else { return };
+        if let Some(document) = page.frames.get_mut(frame) {
+            url.clone_into(&mut document.url);
+        }
+    }
+
+    /// Takes in what was there before we attached. Whatever events have told since is newer and stays.
+    pub fn frame_tree(&mut self, page: PageId, tree: &FrameTree) {
+        if let Some(parent) = &tree.frame.parent_id {
+            self.frame_attached(page, &tree.frame.id, parent);
+        }
+        if let Some(known) = self.pages.get_mut(&page).and_then(|page| page.frames.get_mut(&tree.frame.id))
+            && known.loader.is_empty()
+        {
+            fill(known, &tree.frame);
+        }
+        for child in &tree.child_frames {
+            self.frame_tree(page, child);
+        }
+    }
+
+    fn next_document(&mut self) -> DocumentId {
+        self.last_document += 1;
+        DocumentId(self.last_document)
+    }
+}
+
+fn fill(document: &mut Document, frame: &Frame) {
+    document.loader = frame.loader_id.clone().unwrap_or_default();
+    document.url = format!("{}{}", frame.url, frame.url_fragment.as_deref().unwrap_or_default());
+    document.protocol_origin.clone_from(&frame.security_origin);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state() -> (State, PageId) {
+        let (ours, _theirs) = tokio::io::duplex(64);
+        let (input, output) = tokio::io::split(ours);
+        let (browser, _) = pagebridge_cdp::connect(input, output);
+        let mut state = State::default();
+        let target = TargetInfo {
+            target_id: "top".into(),
+            kind: "page".into(),
+            title: String::new(),
+            url: "about:blank".into(),
+        };
+        let page = state.add_page(browser.session("S".into()), &target);
+        (state, page)
+    }
+
+    fn frame(id: &str, parent: Option<&str>, loader: &str) -> Frame {
+        Frame {
+            id: id.into(),
+            parent_id: parent.map(Into::into),
+            loader_id: Some(loader.into()),
+            url: format!("http://x/{loader}"),
+            url_fragment: Some("#f".into()),
+            security_origin: "http://x".into(),
+        }
+    }
+
+    fn paths(state: &State) -> Vec<(String, String)> {
+        state.documents().map(|d| (d.frame_path.clone(), d.url.clone())).collect()
+    }
+
+    #[tokio::test]
+    async fn a_new_document_takes_the_child_frames_of_the_old_one_with_it() {
+        let (mut state, page) = state();
+        state.frame_navigated(page, &frame("top", None, "1"), false);
+        for child in ["a", "b"] {
+            state.frame_attached(page, &child.into(), &"top".into());
+        }
+        state.frame_navigated(page, &frame("b", Some("top"), "2"), false);
+        state.frame_attached(page, &"b0".into(), &"b".into());
+        assert_eq!(
+            paths(&state).iter().map(|p| p.0.as_str()).collect::<Vec<_>>(),
+            ["0", "0.0", "0.1", "0.1.0"]
+        );
+        let events = state.frame_navigated(page, &frame("top", None, "3"), false);
+        let gone = events.iter().filter(|e| matches!(e, PageEvent::DocumentGone(_))).count();
+        assert_eq!((gone, events.len()), (4, 5));
+        assert_eq!(paths(&state), [("0".to_owned(), "http://x/3#f".to_owned())]);
+        state.frame_attached(page, &"c".into(), &"top".into());
+        assert_eq!(paths(&state)[1].0, "0.0", "places start anew with the document");
+    }
+
+    #[tokio::test]
+    async fn a_late_frame_tree_does_not_overwrite_what_events_told() {
+        let (mut state, page) = state();
+        state.frame_navigated(page, &frame("top", None, "new"), false);
+        let tree = FrameTree {
+            frame: frame("top", None, "old"),
+            child_frames: vec![FrameTree { frame: frame("a", Some("top"), "child"), child_frames: vec![] }],
+        };
+        state.frame_tree(page, &tree);
+        assert_eq!(paths(&state)[0].1, "http://x/new#f");
+        assert_eq!(paths(&state)[1], ("0.0".to_owned(), "http://x/child#f".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn unknown_frames_and_pages_change_nothing() {
+        let (mut state, page) = state();
+        state.frame_attached(page, &"x".into(), &"nobody".into());
+        assert!(state.frame_detached(page, "nobody").is_empty());
+        assert!(state.frame_navigated(page, &frame("x", Some("nobody"), "1"), false).is_empty());
+        assert!(state.frame_navigated(PageId(99), &frame("top", None, "1"), false).is_empty());
+        assert_eq!(paths(&state).len(), 1);
+    }
+}
