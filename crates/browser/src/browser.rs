@@ -166,6 +166,16 @@ impl Browser {
         self.registry.settle(page, limits::SETTLE_QUIET, limits::SETTLE_MAX).await;
     }
 
+    /// Waits until the page offers a first tool, and no longer than `most`.
+    pub async fn wait_for_tools(&self, page: PageId, most: Duration) {
+        let mut revision = self.targets.revision();
+        let _ = tokio::time::timeout(most, async {
+            while self.page_tools(page).tools.is_empty() && revision.changed().await.is_ok() {}
+        })
+        .await;
+        self.settle(page).await;
+    }
+
     /// Calls a page tool: checks the arguments against its schema, fills in defaults, runs it once.
     pub async fn call_tool(
         &self,

@@ -8,13 +8,14 @@ use pagebridge_cdp::{CdpSession, Event, Events, decode};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use crate::dialogs;
 use crate::events::{
     Attached, Detached, DialogOpening, FrameAttached, FrameDetached, FrameNavigated, FrameTreeReply,
-    Lifecycle, PageEvent, TargetInfoChanged, ToolsAdded, ToolsRemoved, WithinDocument,
+    Lifecycle, PageEvent, StartedNavigating, StoppedLoading, TargetInfoChanged, ToolsAdded, ToolsRemoved,
+    WithinDocument,
 };
 use crate::page_tools::Registry;
 use crate::targets::{PageId, Targets};
-use crate::{dialogs, page_tools};
 
 /// Reads events until the pipe closes.
 pub(crate) async fn drive(targets: Arc<Targets>, registry: Arc<Registry>, mut events: Events) {
@@ -88,6 +89,22 @@ fn page_event(targets: &Arc<Targets>, registry: &Arc<Registry>, page: PageId, ev
             targets.state().within_document(page, &within.frame_id, &within.url);
             targets.announce(page, &PageEvent::WithinDocument);
         }
+        "Page.frameStartedNavigating" => {
+            let started: StartedNavigating = of(event)?;
+            // A same-document one is over before anybody could wait for it.
+            let leaves = !started.navigation_type.to_ascii_lowercase().contains("samedocument");
+            if leaves && is_top(targets, page, &started.frame_id) {
+                set_loading(targets, page, true);
+                targets.announce(page, &PageEvent::NavigationStarted);
+            }
+        }
+        "Page.frameStoppedLoading" => {
+            let stopped: StoppedLoading = of(event)?;
+            if is_top(targets, page, &stopped.frame_id) {
+                set_loading(targets, page, false);
+                targets.announce(page, &PageEvent::NavigationEnded);
+            }
+        }
         "Page.lifecycleEvent" => {
             let lifecycle: Lifecycle = of(event)?;
             if lifecycle.name == "load" {
@@ -125,11 +142,28 @@ fn page_event(targets: &Arc<Targets>, registry: &Arc<Registry>, page: PageId, ev
     Ok(())
 }
 
+fn is_top(targets: &Targets, page: PageId, frame: &str) -> bool {
+    targets.top_document(page).is_some_and(|top| &*top.frame == frame)
+}
+
+fn set_loading(targets: &Targets, page: PageId, loading: bool) {
+    if let Some(page) = targets.state().pages.get_mut(&page) {
+        page.loading = loading;
+    }
+}
+
 fn tell(targets: &Arc<Targets>, registry: &Arc<Registry>, page: PageId, changes: &[PageEvent]) {
     for change in changes {
         match change {
             PageEvent::DocumentGone(document) => registry.remove_document(page, *document),
-            PageEvent::Committed { restored: true, .. } => page_tools::announce_again(targets, page),
+            PageEvent::Committed { restored: true, .. } => {
+                // A page that comes back from the back/forward cache has its tools told *before* its document,
+                // and its frames not at all: both are asked for.
+                registry.look_again(targets, page);
+                if let Some(session) = targets.session(page) {
+                    tokio::spawn(synchronise(targets.clone(), registry.clone(), session, page));
+                }
+            }
             _ => {}
         }
         targets.announce(page, change);
@@ -140,22 +174,25 @@ fn tell(targets: &Arc<Targets>, registry: &Arc<Registry>, page: PageId, changes:
 async fn prepare(targets: Arc<Targets>, registry: Arc<Registry>, session: CdpSession, page: PageId) {
     let enabled = session.call("Page.enable", json!({}));
     let lifecycle = session.call("Page.setLifecycleEventsEnabled", json!({"enabled": true}));
-    let tree = session.call("Page.getFrameTree", json!({}));
-    let _ = (enabled.await, lifecycle.await);
+    synchronise(targets.clone(), registry, session.clone(), page).await;
+    let resumed = session.call("Runtime.runIfWaitingForDebugger", json!({}));
+    let _ = (enabled.await, lifecycle.await, resumed.await);
+    if let Some(page) = targets.state().pages.get_mut(&page) {
+        page.ready = true;
+    }
+    targets.announce(page, &PageEvent::ToolsChanged);
+}
+
+/// Takes in the frames and tools that a page has already.
+async fn synchronise(targets: Arc<Targets>, registry: Arc<Registry>, session: CdpSession, page: PageId) {
     // The frames must be known before the tools in them are told.
-    if let Ok(reply) = tree.await
+    if let Ok(reply) = session.call("Page.getFrameTree", json!({})).await
         && let Ok(FrameTreeReply { frame_tree }) = reply.decode()
     {
         targets.state().frame_tree(page, &frame_tree);
     }
-    let tools = session.call("WebMCP.enable", json!({}));
-    let resumed = session.call("Runtime.runIfWaitingForDebugger", json!({}));
-    let _ = (tools.await, resumed.await);
-    if let Some(page) = targets.state().pages.get_mut(&page) {
-        page.ready = true;
-    }
+    let _ = session.call("WebMCP.enable", json!({})).await;
     registry.look_again(&targets, page);
-    targets.announce(page, &PageEvent::ToolsChanged);
 }
 
 fn of<T: DeserializeOwned>(event: &Event) -> Result<T, serde_json::Error> {

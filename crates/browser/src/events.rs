@@ -24,6 +24,10 @@ pub enum PageEvent {
     },
     /// A document is no more: its frame has another one, or is gone.
     DocumentGone(crate::DocumentId),
+    /// The top frame is on its way to another document.
+    NavigationStarted,
+    /// The top frame is not on its way any more, whether it got there or not.
+    NavigationEnded,
     /// A document changed its address without loading: by a fragment or the history API.
     WithinDocument,
     /// A document (by its loader id) fired its load event.
@@ -146,6 +150,20 @@ pub(crate) struct FrameDetached {
 pub(crate) struct WithinDocument {
     pub frame_id: FrameId,
     pub url: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StartedNavigating {
+    pub frame_id: FrameId,
+    #[serde(default)]
+    pub navigation_type: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoppedLoading {
+    pub frame_id: FrameId,
 }
 
 #[derive(Debug, Deserialize)]

@@ -32,8 +32,9 @@ impl Browser {
             .clone()
             .or_else(|| find::find(supervisor.env()))
             .ok_or_else(StartError::not_found)?;
-        let (profile, temporary) = profile(options, &program)?;
-        let (job, pipes) = spawn(supervisor, options, &program, &profile, temporary)?;
+        let folders = folders(options, &program)?;
+        let profile = folders.profile.clone();
+        let (job, pipes) = spawn(supervisor, options, &program, folders)?;
         let (root, events) = connect(pipes.events, pipes.commands);
         // Whatever happens from here on, letting go of the start ends the browser.
         let starting = Starting { job, root };
@@ -108,10 +109,11 @@ fn spawn(
     supervisor: &Supervisor,
     options: &BrowserOptions,
     program: &Path,
-    profile: &Path,
-    temporary: bool,
+    folders: Folders,
 ) -> Result<(Job, Pipes), StartError> {
-    let failed = |end: String| StartError::of(&Seen { program, end, code: None, stderr: &[], profile });
+    let Folders { profile, scratch } = folders;
+    let failed =
+        |end: String| StartError::of(&Seen { program, end, code: None, stderr: &[], profile: &profile });
     let pipes = || -> std::io::Result<_> {
         let (commands, their_commands) = pipe::pipe()?;
         let (their_events, events) = pipe::pipe()?;
@@ -123,10 +125,11 @@ fn spawn(
     };
     let (pipes, theirs) = pipes().map_err(|error| failed(format!("no pipe could be made: {error}")))?;
     let mut request = SpawnRequest::new(Purpose::Browser, "native engine", program);
-    request.args = flags::arguments(options, profile);
+    request.args = flags::arguments(options, &profile);
+    request.env.insert("TMPDIR".into(), scratch.join("tmp").to_str().map(Into::into));
     request.extra_fds = theirs;
     request.ladder = Ladder::exit().with_polite(Polite::Terminate);
-    request.temp_dirs = if temporary { vec![profile.to_owned()] } else { Vec::new() };
+    request.temp_dirs = vec![scratch];
     let spawned = supervisor.spawn(request).map_err(|error| match error {
         SpawnError::Os { source, hint, .. } => {
             failed(hint.map_or_else(|| source.to_string(), |hint| format!("{source}; {hint}")))
@@ -136,18 +139,26 @@ fn spawn(
     Ok((spawned.job, pipes))
 }
 
-/// The profile folder, and whether it is ours to remove.
-fn profile(options: &BrowserOptions, program: &Path) -> Result<(PathBuf, bool), StartError> {
-    let made = match &options.user_data_dir {
-        Some(kept) => std::fs::create_dir_all(kept).map(|()| (kept.clone(), false)),
-        None => {
-            tempfile::Builder::new().prefix("pagebridge-profile-").tempdir().map(|dir| (dir.keep(), true))
-        }
+/// The folders of one browser.
+struct Folders {
+    profile: PathBuf,
+    /// Removed with the browser. Chromium's own temporary files go there too: it leaves them when it is killed.
+    scratch: PathBuf,
+}
+
+fn folders(options: &BrowserOptions, program: &Path) -> Result<Folders, StartError> {
+    let kept = options.user_data_dir.as_ref();
+    let make = || -> std::io::Result<Folders> {
+        let scratch = tempfile::Builder::new().prefix("pagebridge-").tempdir()?;
+        let profile = kept.cloned().unwrap_or_else(|| scratch.path().join("profile"));
+        std::fs::create_dir_all(&profile)?;
+        std::fs::create_dir_all(scratch.path().join("tmp"))?;
+        Ok(Folders { profile, scratch: scratch.keep() })
     };
-    made.map_err(|error| {
-        let kept = options.user_data_dir.clone().unwrap_or_else(std::env::temp_dir);
-        let end = format!("its profile folder cannot be made in {}: {error}", kept.display());
-        StartError::of(&Seen { program, end, code: None, stderr: &[], profile: &kept })
+    make().map_err(|error| {
+        let profile = kept.cloned().unwrap_or_else(std::env::temp_dir);
+        let end = format!("its folders cannot be made in {}: {error}", profile.display());
+        StartError::of(&Seen { program, end, code: None, stderr: &[], profile: &profile })
     })
 }
 

@@ -7,6 +7,7 @@
 //!     └─ call_tool ──► arguments ──► call ──► answer
 //! ```
 
+mod arrival;
 mod browser;
 mod dialogs;
 mod driver;
@@ -22,6 +23,7 @@ mod page_tools;
 mod start_failure;
 mod targets;
 
+pub use arrival::Arrival;
 pub use browser::{Browser, Called};
 pub use evaluate::Evaluated;
 pub use events::Dialog;

@@ -25,7 +25,6 @@ use crate::targets::{DocumentId, PageId};
 pub use answer::Answer;
 pub use call::CallOptions;
 pub use registry::Registry;
-pub(crate) use registry::announce_again;
 
 /// A tool that a document offers, bound to that document.
 #[derive(Debug, Clone)]

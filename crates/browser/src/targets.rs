@@ -65,6 +65,8 @@ pub struct PageInfo {
     pub url: String,
     /// Whether its renderer process is gone.
     pub crashed: bool,
+    /// Whether it is on its way to another document, or has not loaded it.
+    pub loading: bool,
 }
 
 /// A page's events from the moment of subscription on. `None` from it: the browser is gone.

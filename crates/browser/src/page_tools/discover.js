@@ -1,6 +1,12 @@
 // Runs in an isolated world: its own builtins and prototypes, which the page can neither see nor patch.
 async () => {
-  const look = { origin: self.origin, secure: self.isSecureContext, present: "modelContext" in document, tools: [] };
+  const look = {
+    origin: self.origin,
+    title: document.title,
+    secure: self.isSecureContext,
+    present: "modelContext" in document,
+    tools: [],
+  };
   if (look.present) {
     try {
       for (const tool of await document.modelContext.getTools()) {

@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct Look {
     /// Its real origin, inherited ones included; `null` for an opaque one.
     pub origin: String,
+    /// Its title: the browser learns of it a little later.
+    #[serde(default)]
+    pub title: String,
     /// Whether it is a secure context.
     pub secure: bool,
     /// Whether it has `document.modelContext`.

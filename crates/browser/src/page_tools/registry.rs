@@ -12,7 +12,6 @@ use pagebridge_cdp::decode;
 use pagebridge_core::json::depth;
 use pagebridge_core::{limits, text};
 use serde_json::Value;
-use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::discover::{self, Look, SeenTool};
@@ -120,6 +119,11 @@ impl Registry {
             let documents = targets.documents_of(page);
             let asked = documents.iter().filter(|document| may_be_of_top_origin(document, &documents));
             let looks = join_all(asked.map(|d| async { (d.id, discover::look(&session, d).await) })).await;
+            for (document, look) in &looks {
+                if let Some(look) = look {
+                    targets.state().title_of_document(*document, &look.title);
+                }
+            }
             let quiet = self.take_looks(page, epoch, looks);
             targets.announce(page, &PageEvent::ToolsChanged);
             if quiet {
@@ -190,14 +194,6 @@ impl Registry {
 
     fn pages(&self) -> MutexGuard<'_, HashMap<PageId, PageTools>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Asks the protocol to tell all tools of a page once more: a page that comes back from the back/forward cache
-/// is told *before* its document is, and thus lost with the one that it replaces.
-pub(crate) fn announce_again(targets: &Targets, page: PageId) {
-    if let Some(session) = targets.session(page) {
-        drop(session.call("WebMCP.enable", json!({})));
     }
 }
 

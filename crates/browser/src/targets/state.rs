@@ -23,6 +23,8 @@ pub(crate) struct Page {
     /// Set when the page is prepared: before, it is nobody's business.
     pub ready: bool,
     pub crashed: bool,
+    /// Whether the top frame is on its way to another document, or has not loaded it.
+    pub loading: bool,
     /// The top frame first. Each frame always has a document, at first an unknown one.
     pub frames: IndexMap<FrameId, Document>,
     /// Children that each frame has had, so that places are given once.
@@ -32,7 +34,7 @@ pub(crate) struct Page {
 impl Page {
     pub fn info(&self) -> PageInfo {
         let url = self.top().map(|document| document.url.clone()).unwrap_or_default();
-        PageInfo { id: self.id, title: self.title.clone(), url, crashed: self.crashed }
+        PageInfo { id: self.id, title: self.title.clone(), url, crashed: self.crashed, loading: self.loading }
     }
 
     pub fn top(&self) -> Option<&Document> {
@@ -86,6 +88,7 @@ impl State {
             title: target.title.clone(),
             ready: false,
             crashed: false,
+            loading: false,
             frames: IndexMap::from([(target.target_id.clone(), document)]),
             children: IndexMap::new(),
         };
@@ -112,6 +115,14 @@ impl State {
         let page = self.pages.values_mut().find(|page| page.target == info.target_id)?;
         page.title.clone_from(&info.title);
         Some(page.id)
+    }
+
+    /// The title that a top document told.
+    pub fn title_of_document(&mut self, document: DocumentId, title: &str) {
+        let page = self.pages.values_mut().find(|page| page.top().is_some_and(|top| top.id == document));
+        if let Some(page) = page {
+            title.clone_into(&mut page.title);
+        }
     }
 
     pub fn documents(&self) -> impl Iterator<Item = &Document> {

@@ -1,0 +1,74 @@
+//! Notices that a page went to another document while something else was going on.
+
+use std::time::Duration;
+
+use crate::browser::Browser;
+use crate::events::PageEvent;
+use crate::targets::{Document, PageId, Subscription};
+
+/// For the new document to load, before its tools are looked at.
+const TO_LOAD: Duration = Duration::from_secs(2);
+
+/// Watches one page from its making on.
+pub struct Arrival {
+    page: PageId,
+    events: Subscription,
+}
+
+impl Browser {
+    /// Begins to watch for another top document.
+    pub fn watch_arrival(&self, page: PageId) -> Arrival {
+        Arrival { page, events: self.targets.subscribe(page) }
+    }
+
+    /// The top document that the page went to since, loaded if it loads in time. `None` when it stayed.
+    pub async fn arrived(&self, mut arrival: Arrival) -> Option<Document> {
+        let mut seen = Seen::default();
+        while let Ok(event) = arrival.events.try_recv() {
+            seen.take(event);
+        }
+        if seen.is_on_the_way() {
+            let _ = tokio::time::timeout(TO_LOAD, async {
+                while seen.is_on_the_way() {
+                    let Some(event) = arrival.events.recv().await else { return };
+                    seen.take(event);
+                }
+            })
+            .await;
+        }
+        seen.committed?;
+        self.top_document(arrival.page)
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    started: bool,
+    committed: Option<Document>,
+    loaded: bool,
+}
+
+impl Seen {
+    fn take(&mut self, event: PageEvent) {
+        match event {
+            PageEvent::NavigationStarted => self.started = true,
+            PageEvent::NavigationEnded => self.started = false,
+            PageEvent::Committed { document, restored } if document.is_top() => {
+                self.started = false;
+                self.loaded = restored;
+                self.committed = Some(document);
+            }
+            PageEvent::Loaded(loader) => {
+                self.loaded |= self.committed.as_ref().is_some_and(|document| document.loader == loader);
+            }
+            PageEvent::Closed | PageEvent::Crashed => {
+                *self = Self { loaded: true, ..Self::default() };
+            }
+            _ => {}
+        }
+    }
+
+    fn is_on_the_way(&self) -> bool {
+        self.started || (self.committed.is_some() && !self.loaded)
+    }
+}

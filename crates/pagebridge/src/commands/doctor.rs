@@ -1,0 +1,116 @@
+//! `pagebridge doctor`: everything that a first call needs, tried, each with what mends it.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pagebridge_browser::{Browser, CallOptions, Support, find};
+use pagebridge_core::duration;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use super::{DONE, FAILED, NO_BROWSER};
+use crate::cli::{BrowserArgs, DoctorArgs};
+use crate::{App, printer};
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    ok: bool,
+    found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+impl Check {
+    fn good(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, ok: true, found: found.into(), fix: None }
+    }
+
+    fn bad(name: &'static str, found: impl Into<String>, fix: Option<String>) -> Self {
+        Self { name, ok: false, found: found.into(), fix }
+    }
+}
+
+/// Runs all checks. Exit status 69 without a working browser.
+pub async fn run(args: &DoctorArgs, app: &App) -> u8 {
+    let mut checks = vec![Check::good("version", env!("CARGO_PKG_VERSION")), executable(&args.browser, app), folder()];
+    checks.extend(launch(&args.browser, app).await);
+    app.supervisor.shutdown(Duration::from_secs(4)).await;
+    if args.json {
+        printer::result(&serde_json::to_string_pretty(&checks).unwrap_or_default());
+    } else {
+        checks.iter().for_each(print);
+    }
+    let failed = |names: &[&str]| checks.iter().any(|check| !check.ok && names.contains(&check.name));
+    match () {
+        () if failed(&["browser", "launch"]) => NO_BROWSER,
+        () if checks.iter().any(|check| !check.ok) => FAILED,
+        () => DONE,
+    }
+}
+
+fn print(check: &Check) {
+    let mark = if check.ok { "ok  " } else { "FAIL" };
+    printer::result(&format!("{mark} {:10} {}", check.name, check.found));
+    if let Some(fix) = &check.fix {
+        printer::result(&format!("     {:10} fix: {fix}", ""));
+    }
+}
+
+fn executable(args: &BrowserArgs, app: &App) -> Check {
+    let found: Option<PathBuf> = args.executable_path.clone().or_else(|| find::find(app.supervisor.env()));
+    match found {
+        Some(path) if path.is_file() => Check::good("browser", path.display().to_string()),
+        Some(path) => Check::bad("browser", format!("{} does not exist", path.display()), Some("correct --executable-path".into())),
+        None => Check::bad("browser", "none on PATH or in Playwright's cache", Some("install Chromium (Debian and Ubuntu: apt-get install chromium), or give --executable-path".into())),
+    }
+}
+
+fn folder() -> Check {
+    let folder = std::env::temp_dir();
+    match tempfile::tempdir_in(&folder) {
+        Ok(_) => Check::good("profiles", format!("{} can be written", folder.display())),
+        Err(error) => Check::bad("profiles", format!("{}: {error}", folder.display()), Some("set TMPDIR to a folder that can be written".into())),
+    }
+}
+
+async fn launch(args: &BrowserArgs, app: &App) -> Vec<Check> {
+    let started = Instant::now();
+    let browser = match Browser::launch(&app.supervisor, &args.options()).await {
+        Ok(browser) => browser,
+        Err(error) => return vec![Check::bad("launch", error.message, error.hint)],
+    };
+    let took = duration::show(started.elapsed());
+    let mut checks = vec![Check::good("launch", format!("{} in {took}", browser.product()))];
+    let sandbox = if args.no_sandbox { "off, as asked with --no-sandbox" } else { "on" };
+    checks.push(Check::good("sandbox", sandbox));
+    checks.push(webmcp(&browser).await);
+    browser.close().await;
+    checks
+}
+
+/// Whether a page gets `document.modelContext`. A local page is needed: `about:blank` is no secure context.
+async fn webmcp(browser: &Browser) -> Check {
+    let absent = |found: String| {
+        Check::bad("webmcp", found, Some("use Chromium 156 or newer: page tools need document.modelContext".into()))
+    };
+    let site = match crate::demo_site::start().await {
+        Ok(site) => site,
+        Err(error) => return Check::bad("webmcp", format!("no local page could be served: {error}"), None),
+    };
+    let options = CallOptions { deadline: Duration::from_secs(20), cancel: CancellationToken::new() };
+    let looked = async {
+        let page = browser.new_page().await?;
+        browser.navigate(page, &pagebridge_browser::Navigation::Url(site.url()), &options).await?;
+        browser.settle(page).await;
+        Ok::<_, pagebridge_core::ToolError>(browser.page_tools(page))
+    };
+    match looked.await {
+        Ok(list) if list.support == Support::Native && !list.tools.is_empty() => {
+            Check::good("webmcp", format!("a local page offers {} tools", list.tools.len()))
+        }
+        Ok(list) => absent(list.reason.unwrap_or_else(|| "the local page offers no tools".into())),
+        Err(error) => absent(error.message),
+    }
+}

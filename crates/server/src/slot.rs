@@ -1,0 +1,107 @@
+//! The session's browser: none until a call needs one, and a new one after a loss.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pagebridge_browser::{Browser, BrowserOptions};
+use pagebridge_core::{ErrorKind, ToolError};
+use pagebridge_process::Supervisor;
+use serde_json::json;
+use tokio::sync::watch;
+
+/// Holds at most one browser.
+pub struct BrowserSlot {
+    supervisor: Supervisor,
+    options: BrowserOptions,
+    current: Mutex<Option<Arc<Browser>>>,
+    /// Held while a browser starts, so that all who wait share one start.
+    starting: tokio::sync::Mutex<()>,
+    is_starting: AtomicBool,
+    generation: AtomicU32,
+    changed: watch::Sender<u32>,
+}
+
+impl BrowserSlot {
+    /// An empty slot.
+    pub fn new(supervisor: Supervisor, options: BrowserOptions) -> Arc<Self> {
+        Arc::new(Self {
+            supervisor,
+            options,
+            current: Mutex::default(),
+            starting: tokio::sync::Mutex::default(),
+            is_starting: AtomicBool::new(false),
+            generation: AtomicU32::new(0),
+            changed: watch::Sender::new(0),
+        })
+    }
+
+    /// The browser, if one runs. Starts nothing.
+    pub fn peek(&self) -> Option<Arc<Browser>> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.clone().filter(|browser| browser.is_alive())
+    }
+
+    /// The browser; starts one where none runs. A caller that gives up does not stop the start for others.
+    pub async fn get(self: &Arc<Self>) -> Result<Arc<Browser>, ToolError> {
+        if let Some(browser) = self.peek() {
+            return Ok(browser);
+        }
+        let slot = self.clone();
+        let started = tokio::spawn(async move { slot.start().await }).await;
+        started.unwrap_or_else(|_| {
+            Err(ToolError::not_run(ErrorKind::BrowserStartFailed, "The start was broken off."))
+        })
+    }
+
+    async fn start(&self) -> Result<Arc<Browser>, ToolError> {
+        let _alone = self.starting.lock().await;
+        if let Some(browser) = self.peek() {
+            return Ok(browser);
+        }
+        self.is_starting.store(true, Ordering::Relaxed);
+        let launched = Browser::launch(&self.supervisor, &self.options).await;
+        self.is_starting.store(false, Ordering::Relaxed);
+        let browser = Arc::new(launched.map_err(|error| {
+            let details = json!({"hint": error.hint});
+            ToolError::not_run(ErrorKind::BrowserStartFailed, error.message).with_details(details)
+        })?);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(browser.clone());
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        self.changed.send_modify(|changes| *changes += 1);
+        Ok(browser)
+    }
+
+    /// Changes when another browser takes the place.
+    pub fn changes(&self) -> watch::Receiver<u32> {
+        self.changed.subscribe()
+    }
+
+    /// How many browsers there have been.
+    pub fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// `idle`, `starting`, `ready` or `lost`.
+    pub fn state(&self) -> &'static str {
+        match () {
+            () if self.is_starting.load(Ordering::Relaxed) => "starting",
+            () if self.peek().is_some() => "ready",
+            () if self.generation() > 0 => "lost",
+            () => "idle",
+        }
+    }
+
+    /// Whether the user asked for a browser without a window.
+    pub fn is_headless(&self) -> bool {
+        !self.options.headed
+    }
+
+    /// Ends the browser, and every other child of the supervisor, within `deadline`.
+    pub async fn shutdown(&self, deadline: Duration) {
+        if let Some(browser) = self.peek() {
+            let _ = tokio::time::timeout(deadline / 2, browser.close()).await;
+        }
+        self.supervisor.shutdown(deadline / 2).await;
+    }
+}

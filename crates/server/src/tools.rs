@@ -1,0 +1,105 @@
+//! The local tools: names, parameters and texts follow chrome-devtools-mcp where it has the same tool.
+
+mod evaluate;
+mod info;
+mod page_tools;
+mod pages;
+
+use std::time::Duration;
+
+use pagebridge_core::{ErrorKind, ToolError};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::output::ToolOutput;
+use crate::session::Session;
+
+/// One call of a local tool.
+pub struct Call<'a> {
+    /// The caller's world.
+    pub session: &'a Session,
+    /// The arguments.
+    pub arguments: Map<String, Value>,
+    /// Cancelled when the client, or our end, says so.
+    pub cancel: CancellationToken,
+}
+
+impl Call<'_> {
+    /// The arguments as a type. Unknown names are mistakes.
+    fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        serde_json::from_value(Value::Object(self.arguments.clone())).map_err(|error| {
+            ToolError::not_run(ErrorKind::InvalidArguments, format!("The arguments do not fit: {error}."))
+        })
+    }
+}
+
+/// Our tools, by name.
+const NAMES: [&str; 9] = [
+    "list_pages",
+    "new_page",
+    "navigate_page",
+    "select_page",
+    "close_page",
+    "evaluate_script",
+    "page_tools",
+    "page_call",
+    "bridge_info",
+];
+
+/// The names of all local tools.
+pub fn names() -> &'static [&'static str] {
+    &NAMES
+}
+
+/// The definitions for `tools/list`.
+pub fn definitions() -> Vec<Value> {
+    let mut all = pages::definitions();
+    all.push(evaluate::definition());
+    all.extend(page_tools::definitions());
+    all.push(info::definition());
+    all
+}
+
+/// Runs a local tool. `None` when there is none of this name.
+pub async fn run(name: &str, call: Call<'_>) -> Option<Result<ToolOutput, ToolError>> {
+    Some(match name {
+        "list_pages" => pages::list(&call),
+        "new_page" => pages::new(&call).await,
+        "navigate_page" => pages::navigate(&call).await,
+        "select_page" => pages::select(&call).await,
+        "close_page" => pages::close(&call).await,
+        "evaluate_script" => evaluate::run(&call).await,
+        "page_tools" => page_tools::list(&call).await,
+        "page_call" => page_tools::call(&call).await,
+        "bridge_info" => Ok(info::info(call.session)),
+        _ => return None,
+    })
+}
+
+/// A definition of ours. `hints` are MCP annotations.
+fn definition(name: &str, title: &str, description: &str, schema: Value, hints: Value) -> Value {
+    let mut annotations = hints;
+    annotations["title"] = json!(title);
+    json!({
+        "name": name,
+        "title": title,
+        "description": description,
+        "inputSchema": schema,
+        "annotations": annotations,
+    })
+}
+
+fn object(properties: Value, required: &[&str]) -> Value {
+    let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
+/// A time in milliseconds as clients give it, `0` meaning the default as chrome-devtools-mcp has it.
+fn time(millis: Option<u64>, default: Duration) -> Duration {
+    let most = pagebridge_core::limits::CALL_MAX;
+    millis.filter(|millis| *millis > 0).map_or(default, |millis| Duration::from_millis(millis).min(most))
+}

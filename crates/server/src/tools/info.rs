@@ -1,0 +1,39 @@
+//! `bridge_info`: what this bridge is and does now.
+
+use serde_json::{Value, json};
+
+use super::{definition as define, names, object};
+use crate::output::ToolOutput;
+use crate::session::Session;
+
+pub(super) fn definition() -> Value {
+    define(
+        "bridge_info",
+        "Bridge info",
+        "Tells the bridge's version, engine, browser state and workspace. Starts nothing.",
+        object(json!({}), &[]),
+        json!({"readOnlyHint": true, "openWorldHint": false}),
+    )
+}
+
+pub(super) fn info(session: &Session) -> ToolOutput {
+    let browser = session.slot.peek();
+    let data = json!({
+        "name": crate::NAME,
+        "version": crate::VERSION,
+        "protocolEras": ["legacy"],
+        "engine": "native",
+        "browser": {
+            "state": session.slot.state(),
+            "generation": session.slot.generation(),
+            "product": browser.as_ref().map(|browser| browser.product()),
+            "headless": session.slot.is_headless(),
+            "webmcp": browser.is_some(),
+        },
+        "session": {"workspace": session.workspace.root()},
+        "upstreams": [],
+        "localTools": {"count": names().len(), "names": names()},
+        "cdp": {"enabled": false},
+    });
+    ToolOutput::with_data(format!("{data:#}"), &data)
+}
