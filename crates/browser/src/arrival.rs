@@ -18,7 +18,7 @@ pub struct Arrival {
 impl Browser {
     /// Begins to watch for another top document.
     pub fn watch_arrival(&self, page: PageId) -> Arrival {
-        Arrival { page, events: self.targets.subscribe(page) }
+        Arrival { page, events: self.targets.subscribe_to(page, Seen::cares_for) }
     }
 
     /// The top document that the page went to since, loaded if it loads in time. `None` when it stayed.
@@ -49,6 +49,10 @@ struct Seen {
 }
 
 impl Seen {
+    fn cares_for(event: &PageEvent) -> bool {
+        !matches!(event, PageEvent::ToolInvoked(_) | PageEvent::ToolResponded(_) | PageEvent::ToolsChanged)
+    }
+
     fn take(&mut self, event: PageEvent) {
         match event {
             PageEvent::NavigationStarted => self.started = true,

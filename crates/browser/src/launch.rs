@@ -150,7 +150,10 @@ fn folders(options: &BrowserOptions, program: &Path) -> Result<Folders, StartErr
     let kept = options.user_data_dir.as_ref();
     let make = || -> std::io::Result<Folders> {
         let scratch = tempfile::Builder::new().prefix("pagebridge-").tempdir()?;
-        let profile = kept.cloned().unwrap_or_else(|| scratch.path().join("profile"));
+        let profile = match kept {
+            Some(kept) => std::path::absolute(kept)?,
+            None => scratch.path().join("profile"),
+        };
         std::fs::create_dir_all(&profile)?;
         std::fs::create_dir_all(scratch.path().join("tmp"))?;
         Ok(Folders { profile, scratch: scratch.keep() })

@@ -90,7 +90,7 @@ struct Waiting {
 impl Waiting {
     async fn go(&mut self, navigation: &Navigation) -> Result<(), ToolError> {
         match navigation {
-            Navigation::Url(url) => self.to_url(url).await,
+            Navigation::Url(url) => self.go_to_url(url).await,
             Navigation::Back => self.through_history(-1).await,
             Navigation::Forward => self.through_history(1).await,
             Navigation::Reload { ignore_cache } => {
@@ -100,7 +100,7 @@ impl Waiting {
         }
     }
 
-    async fn to_url(&mut self, url: &str) -> Result<(), ToolError> {
+    async fn go_to_url(&mut self, url: &str) -> Result<(), ToolError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Navigated {

@@ -72,11 +72,18 @@ pub struct PageInfo {
 /// A page's events from the moment of subscription on. `None` from it: the browser is gone.
 pub type Subscription = mpsc::UnboundedReceiver<PageEvent>;
 
+struct Subscriber {
+    page: PageId,
+    wanted: fn(&PageEvent) -> bool,
+    events: mpsc::UnboundedSender<PageEvent>,
+}
+
 /// The owner; see the module's text.
 pub struct Targets {
     browser: CdpSession,
     state: Mutex<State>,
-    subscribers: Mutex<Option<Vec<(PageId, mpsc::UnboundedSender<PageEvent>)>>>,
+    /// `None` when the browser is gone.
+    subscribers: Mutex<Option<Vec<Subscriber>>>,
     revision: watch::Sender<u64>,
 }
 
@@ -131,9 +138,15 @@ impl Targets {
 
     /// Follows one page.
     pub fn subscribe(&self, page: PageId) -> Subscription {
-        let (sender, receiver) = mpsc::unbounded_channel();
+        self.subscribe_to(page, |_| true)
+    }
+
+    /// Follows some events of one page. Whoever listens without reading for long should take no answers of
+    /// tools, which may be large.
+    pub fn subscribe_to(&self, page: PageId, wanted: fn(&PageEvent) -> bool) -> Subscription {
+        let (events, receiver) = mpsc::unbounded_channel();
         if let Some(subscribers) = &mut *self.subscribers() {
-            subscribers.push((page, sender));
+            subscribers.push(Subscriber { page, wanted, events });
         }
         receiver
     }
@@ -145,7 +158,14 @@ impl Targets {
 
     pub(crate) fn announce(&self, page: PageId, event: &PageEvent) {
         if let Some(subscribers) = &mut *self.subscribers() {
-            subscribers.retain(|(of, sender)| *of != page || sender.send(event.clone()).is_ok());
+            subscribers.retain(|subscriber| {
+                let takes = subscriber.page == page && (subscriber.wanted)(event);
+                if takes {
+                    subscriber.events.send(event.clone()).is_ok()
+                } else {
+                    !subscriber.events.is_closed()
+                }
+            });
         }
         self.revision.send_modify(|revision| *revision += 1);
     }
@@ -157,7 +177,7 @@ impl Targets {
         self.revision.send_modify(|revision| *revision += 1);
     }
 
-    fn subscribers(&self) -> MutexGuard<'_, Option<Vec<(PageId, mpsc::UnboundedSender<PageEvent>)>>> {
+    fn subscribers(&self) -> MutexGuard<'_, Option<Vec<Subscriber>>> {
         self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,6 @@
 //! The command line. Every option has an environment variable: `PAGEBRIDGE_` and its name in capitals.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub enum Command {
     /// Serve MCP on standard input and output (the default).
     Serve(Box<ServeArgs>),
     /// Show the main job: a local shop, a scripted client, a real browser.
-    Demo(Box<ServeArgs>),
+    Demo(Box<DemoArgs>),
     /// List the tools that a page offers.
     Tools(Box<ToolsArgs>),
     /// Call a tool of a page; prints the result. Exit status 1 when the tool fails.
@@ -94,6 +95,34 @@ impl BrowserArgs {
             user_data_dir: self.user_data_dir.clone(),
         }
     }
+
+    /// The same choices as a command line.
+    pub fn as_arguments(&self) -> Vec<OsString> {
+        let flag = |given: bool, name: &str| given.then(|| OsString::from(name));
+        let path = |name: &str, path: &Option<PathBuf>| {
+            path.iter().flat_map(|path| [OsString::from(name), path.into()]).collect::<Vec<_>>()
+        };
+        let flags = [
+            flag(self.headed && !self.headless, "--headed"),
+            flag(self.no_sandbox, "--no-sandbox"),
+            flag(self.allow_file_urls, "--allow-file-urls"),
+        ];
+        let mut arguments: Vec<OsString> = flags.into_iter().flatten().collect();
+        arguments.extend(path("--executable-path", &self.executable_path));
+        arguments.extend(path("--user-data-dir", &self.user_data_dir));
+        arguments.extend(self.browser_arg.iter().flat_map(|arg| ["--browser-arg".into(), arg.into()]));
+        arguments
+    }
+}
+
+/// The options of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Only serve the demo's shop and print its address; ends with standard input.
+    #[arg(long)]
+    pub site: bool,
+    #[command(flatten)]
+    pub browser: BrowserArgs,
 }
 
 /// The options of `serve`.

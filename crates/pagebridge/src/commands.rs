@@ -3,6 +3,7 @@
 mod call;
 mod client_config;
 mod demo;
+mod doctor;
 mod open;
 mod serve;
 mod tools;
@@ -30,7 +31,7 @@ pub async fn run(cli: Cli, app: &App) -> u8 {
         Some(Command::Demo(args)) => demo::run(&args, app).await,
         Some(Command::Tools(args)) => tools::run(&args, app).await,
         Some(Command::Call(args)) => call::run(&args, app).await,
-        Some(Command::Doctor(_)) => 0,
+        Some(Command::Doctor(args)) => doctor::run(&args, app).await,
         Some(Command::ClientConfig(args)) => client_config::run(&args),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

@@ -2,7 +2,6 @@
 
 mod cli;
 mod commands;
-#[cfg(demo_site)]
 mod demo_site;
 mod printer;
 

@@ -33,9 +33,10 @@ pub struct Listing {
 impl Listing {
     /// The tools of a page now.
     pub fn of(browser: &Browser, page: PageId, options: &SessionOptions) -> Self {
-        let mut tools = browser.page_tools(page).tools;
-        tools.retain(|tool| options.page_tools_debugging || !tool.definition.annotations.debugging);
-        Self { page: Some(page), entries: named(tools) }
+        // Named before the hidden ones are left out, so that a name never depends on an option.
+        let mut entries = named(browser.page_tools(page).tools);
+        entries.retain(|e| options.page_tools_debugging || !e.tool.definition.annotations.debugging);
+        Self { page: Some(page), entries }
     }
 
     /// The entries that are MCP tools of their own.
@@ -58,7 +59,7 @@ impl Listing {
     pub fn fingerprint(&self) -> Fingerprint {
         let tools = self.dynamic().iter();
         Fingerprint {
-            page: self.page.filter(|_| !self.entries.is_empty()),
+            page: self.page,
             tools: tools
                 .map(|entry| (entry.exposed.clone(), entry.tool.document, entry.tool.definition.clone()))
                 .collect(),

@@ -2,4 +2,5 @@
 #![allow(clippy::disallowed_methods, reason = "tests start real processes")]
 
 pub mod bridge;
+pub mod site;
 pub mod watch;

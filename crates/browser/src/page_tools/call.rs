@@ -89,7 +89,7 @@ struct Run<'a> {
     dialogs: &'a mut Vec<Arc<Dialog>>,
     /// Chromium's id of our run, once known.
     invocation: Option<String>,
-    /// Answers whose run is not known, or not yet known, to be ours.
+    /// Answers that came before it was known whether they are ours, or before they counted.
     early: Vec<Arc<ToolResponded>>,
     document_gone: bool,
     /// A failure in the page whose reason is still to come.
@@ -194,7 +194,9 @@ impl Run<'_> {
         if is_answer && self.is_ours(&response) {
             return Some(self.answered(&response));
         }
-        self.early.push(response);
+        if self.invocation.is_none() || self.is_ours(&response) {
+            self.early.push(response);
+        }
         None
     }
 

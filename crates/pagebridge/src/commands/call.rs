@@ -67,7 +67,10 @@ async fn consent(args: &CallArgs, opened: &Opened) -> Result<(), ToolError> {
     if !printer::stdin_is_terminal() {
         return Err(ToolError::not_run(
             ErrorKind::ConfirmationUnavailable,
-            format!("{:?} says that it has consequences (it may buy, send or delete); --yes runs it.", args.tool),
+            format!(
+                "{:?} says that it has consequences (it may buy, send or delete); --yes runs it.",
+                args.tool
+            ),
         ));
     }
     let question = format!("{:?} says that it has consequences. Run it? [y/N] ", args.tool);
@@ -102,7 +105,9 @@ fn print(args: &CallArgs, output: &ToolOutput) {
 fn arguments(args: &CallArgs) -> Result<Map<String, Value>, String> {
     let Some(all) = &args.args else { return pairs(&args.pairs) };
     let text = match all.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file).map_err(|error| format!("{file} cannot be read: {error}"))?,
+        Some(file) => {
+            std::fs::read_to_string(file).map_err(|error| format!("{file} cannot be read: {error}"))?
+        }
         None => all.clone(),
     };
     serde_json::from_str(&text).map_err(|error| format!("--args must be a JSON object: {error}"))
@@ -124,7 +129,8 @@ mod tests {
 
     #[test]
     fn values_are_json_where_they_can_be() {
-        let given: Vec<String> = ["a=1", "b=text", "c=\"1\"", "d={\"e\":[true]}", "größe=ü=ö"].map(Into::into).into();
+        let given: Vec<String> =
+            ["a=1", "b=text", "c=\"1\"", "d={\"e\":[true]}", "größe=ü=ö"].map(Into::into).into();
         let expected = json!({"a": 1, "b": "text", "c": "1", "d": {"e": [true]}, "größe": "ü=ö"});
         assert_eq!(Value::Object(pairs(&given).unwrap()), expected);
         assert!(pairs(&["nothing".into()]).is_err());

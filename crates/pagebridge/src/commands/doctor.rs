@@ -34,7 +34,8 @@ impl Check {
 
 /// Runs all checks. Exit status 69 without a working browser.
 pub async fn run(args: &DoctorArgs, app: &App) -> u8 {
-    let mut checks = vec![Check::good("version", env!("CARGO_PKG_VERSION")), executable(&args.browser, app), folder()];
+    let mut checks =
+        vec![Check::good("version", env!("CARGO_PKG_VERSION")), executable(&args.browser, app), folder()];
     checks.extend(launch(&args.browser, app).await);
     app.supervisor.shutdown(Duration::from_secs(4)).await;
     if args.json {
@@ -62,8 +63,19 @@ fn executable(args: &BrowserArgs, app: &App) -> Check {
     let found: Option<PathBuf> = args.executable_path.clone().or_else(|| find::find(app.supervisor.env()));
     match found {
         Some(path) if path.is_file() => Check::good("browser", path.display().to_string()),
-        Some(path) => Check::bad("browser", format!("{} does not exist", path.display()), Some("correct --executable-path".into())),
-        None => Check::bad("browser", "none on PATH or in Playwright's cache", Some("install Chromium (Debian and Ubuntu: apt-get install chromium), or give --executable-path".into())),
+        Some(path) => Check::bad(
+            "browser",
+            format!("{} does not exist", path.display()),
+            Some("correct --executable-path".into()),
+        ),
+        None => Check::bad(
+            "browser",
+            "none on PATH or in Playwright's cache",
+            Some(
+                "install Chromium (Debian and Ubuntu: apt-get install chromium), or give --executable-path"
+                    .into(),
+            ),
+        ),
     }
 }
 
@@ -71,7 +83,11 @@ fn folder() -> Check {
     let folder = std::env::temp_dir();
     match tempfile::tempdir_in(&folder) {
         Ok(_) => Check::good("profiles", format!("{} can be written", folder.display())),
-        Err(error) => Check::bad("profiles", format!("{}: {error}", folder.display()), Some("set TMPDIR to a folder that can be written".into())),
+        Err(error) => Check::bad(
+            "profiles",
+            format!("{}: {error}", folder.display()),
+            Some("set TMPDIR to a folder that can be written".into()),
+        ),
     }
 }
 
@@ -93,7 +109,11 @@ async fn launch(args: &BrowserArgs, app: &App) -> Vec<Check> {
 /// Whether a page gets `document.modelContext`. A local page is needed: `about:blank` is no secure context.
 async fn webmcp(browser: &Browser) -> Check {
     let absent = |found: String| {
-        Check::bad("webmcp", found, Some("use Chromium 156 or newer: page tools need document.modelContext".into()))
+        Check::bad(
+            "webmcp",
+            found,
+            Some("use Chromium 156 or newer: page tools need document.modelContext".into()),
+        )
     };
     let site = match crate::demo_site::start().await {
         Ok(site) => site,

@@ -62,7 +62,8 @@ impl Opened {
 fn full_address(url: &str) -> String {
     let host = url.split(['/', ':']).next().unwrap_or_default();
     let has_scheme = url.split_once(':').is_some_and(|(scheme, rest)| {
-        !scheme.is_empty() && (rest.starts_with("//") || ["about", "data", "file", "view-source"].contains(&scheme))
+        !scheme.is_empty()
+            && (rest.starts_with("//") || ["about", "data", "file", "view-source"].contains(&scheme))
     });
     match host {
         _ if has_scheme => url.to_owned(),

@@ -31,7 +31,7 @@ pub async fn run(args: &ServeArgs, app: &App) -> u8 {
 
 /// SIGTERM, SIGINT or SIGHUP: the ways in which a client, a user or a terminal ends us.
 #[cfg(unix)]
-async fn wait_for_signal() {
+pub async fn wait_for_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
     let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = kinds.map(signal) else {
@@ -45,7 +45,7 @@ async fn wait_for_signal() {
 }
 
 #[cfg(not(unix))]
-async fn wait_for_signal() {
+pub async fn wait_for_signal() {
     let _ = tokio::signal::ctrl_c().await;
 }
 

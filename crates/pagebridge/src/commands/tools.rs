@@ -49,7 +49,12 @@ pub fn structured(output: &ToolOutput) -> Value {
 fn print_for_people(page: &Value) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let tools = page["tools"].as_array().cloned().unwrap_or_default();
-    printer::result(&format!("{} tools at {} (WebMCP: {})", tools.len(), text(&page["url"]), text(&page["support"])));
+    printer::result(&format!(
+        "{} tools at {} (WebMCP: {})",
+        tools.len(),
+        text(&page["url"]),
+        text(&page["support"])
+    ));
     if let Some(reason) = page["reason"].as_str() {
         printer::result(reason);
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Call, definition, object};
-use crate::listing::{Entry, named};
+use crate::listing::{Entry, Listing, named};
 use crate::output::ToolOutput;
 use crate::page_call::{self, Wanted};
 
@@ -125,9 +125,9 @@ fn listed_page(call: &Call<'_>, browser: &Browser, page: &PageInfo, wanted: &Lis
     let list = browser.page_tools(page.id);
     let mut skipped = list.skipped;
     let with_debugging = wanted.include_debugging || call.session.options.page_tools_debugging;
-    let entries = named(list.tools);
+    let own = Listing::of(browser, page.id, &call.session.options);
     let mut tools = Vec::new();
-    for (place, entry) in entries.iter().enumerate() {
+    for entry in &named(list.tools) {
         let name = &entry.tool.definition.name;
         if entry.tool.definition.annotations.debugging && !with_debugging {
             skipped.push(Skipped {
@@ -135,7 +135,8 @@ fn listed_page(call: &Call<'_>, browser: &Browser, page: &PageInfo, wanted: &Lis
                 reason: "a developer tool of the page (includeDebugging shows it)".into(),
             });
         } else if matches(&entry.tool, wanted.query.as_deref()) {
-            let has_own = call.session.options.dynamic_tools && place < limits::DYNAMIC_TOOLS;
+            let has_own = call.session.options.dynamic_tools
+                && own.dynamic().iter().any(|own| own.exposed == entry.exposed);
             tools.push(listed_tool(entry, has_own));
         }
     }
