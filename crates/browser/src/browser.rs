@@ -10,7 +10,6 @@ use pagebridge_process::Job;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::events::Dialog;
 use crate::loss;
 use crate::page_tools::{Answer, CallOptions, PageTool, PageToolList, Registry, arguments, call};
 use crate::targets::{Document, DocumentId, PageId, PageInfo, Targets};
@@ -27,15 +26,6 @@ pub struct Browser {
     pub(crate) registry: Arc<Registry>,
     product: String,
     program: PathBuf,
-}
-
-/// A page tool's answer and what happened beside it.
-#[derive(Debug)]
-pub struct Called {
-    /// What the tool gave, or why it gave nothing.
-    pub result: Result<Answer, ToolError>,
-    /// Dialogs that came up during the call, with the answers that they got.
-    pub dialogs: Vec<Arc<Dialog>>,
 }
 
 impl Browser {
@@ -182,14 +172,11 @@ impl Browser {
         tool: &PageTool,
         arguments: &Map<String, Value>,
         options: &CallOptions,
-    ) -> Called {
-        let mut dialogs = Vec::new();
-        let checked = arguments::check(tool.definition.schema.as_ref(), arguments);
-        let result = match checked {
-            Ok(arguments) => call::run(&self.targets, tool, &arguments, options, &mut dialogs).await,
-            Err(mistakes) => Err(invalid_arguments(&tool.definition.name, &mistakes)),
-        };
-        Called { result, dialogs }
+    ) -> Result<Answer, ToolError> {
+        self.check_no_dialog(tool.page)?;
+        let arguments = arguments::check(tool.definition.schema.as_ref(), arguments)
+            .map_err(|mistakes| invalid_arguments(&tool.definition.name, &mistakes))?;
+        call::run(&self.targets, &self.registry, tool, &arguments, options).await
     }
 
     /// Ends the browser: politely, so that a kept profile is written, then by signals. Returns when it is gone.

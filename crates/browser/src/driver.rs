@@ -4,11 +4,10 @@
 
 use std::sync::Arc;
 
-use pagebridge_cdp::{CdpSession, Event, Events, decode};
+use pagebridge_cdp::{CdpError, CdpSession, Event, Events, decode};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::dialogs;
 use crate::events::{
     Attached, Detached, DialogOpening, FrameAttached, FrameDetached, FrameNavigated, FrameTreeReply,
     Lifecycle, PageEvent, StartedNavigating, StoppedLoading, TargetInfoChanged, ToolsAdded, ToolsRemoved,
@@ -17,182 +16,247 @@ use crate::events::{
 use crate::page_tools::Registry;
 use crate::targets::{PageId, Targets};
 
-/// Reads events until the pipe closes.
-pub(crate) async fn drive(targets: Arc<Targets>, registry: Arc<Registry>, mut events: Events) {
-    while let Some(event) = events.recv().await {
-        let outcome = match &event.session {
-            None => browser_event(&targets, &registry, &event),
-            Some(session) => {
-                let page = targets.state().id_of_session(session);
-                page.map_or(Ok(()), |page| page_event(&targets, &registry, page, &event))
-            }
-        };
-        if let Err(error) = outcome {
-            tracing::debug!(method = %event.method, %error, "an event of unknown shape was passed over");
-        }
-    }
-    targets.end();
-    registry.end();
+/// Carries events to the owner of pages and the registry of page tools.
+#[derive(Clone)]
+pub(crate) struct Driver {
+    pub targets: Arc<Targets>,
+    pub registry: Arc<Registry>,
 }
 
+/// Events of unknown shape are passed over.
 type Outcome = Result<(), serde_json::Error>;
 
-fn browser_event(targets: &Arc<Targets>, registry: &Arc<Registry>, event: &Event) -> Outcome {
-    match &*event.method {
-        "Target.attachedToTarget" => {
-            let attached: Attached = of(event)?;
-            let session = targets.browser().session(attached.session_id);
-            if attached.target_info.kind == "page" {
-                let page = targets.state().add_page(session.clone(), &attached.target_info);
-                tokio::spawn(prepare(targets.clone(), registry.clone(), session, page));
-            } else {
-                // Not ours to look at, but it waits for us.
-                drop(session.call("Runtime.runIfWaitingForDebugger", json!({})));
+impl Driver {
+    /// Reads events until the pipe closes.
+    pub async fn drive(self, mut events: Events) {
+        while let Some(event) = events.recv().await {
+            if let Err(error) = self.on_event(&event) {
+                tracing::debug!(method = %event.method, %error, "an event of unknown shape was passed over");
             }
         }
-        "Target.detachedFromTarget" => {
-            let detached: Detached = of(event)?;
-            let page = targets.state().remove_page(&detached.session_id);
-            if let Some(page) = page {
-                registry.remove_page(page);
-                targets.announce(page, &PageEvent::Closed);
-            }
-        }
-        "Target.targetInfoChanged" => {
-            let changed: TargetInfoChanged = of(event)?;
-            targets.state().target_info_changed(&changed.target_info);
-        }
-        _ => {}
+        self.targets.end();
+        self.registry.end();
     }
-    Ok(())
-}
 
-fn page_event(targets: &Arc<Targets>, registry: &Arc<Registry>, page: PageId, event: &Event) -> Outcome {
-    match &*event.method {
-        "Page.frameAttached" => {
-            let attached: FrameAttached = of(event)?;
-            targets.state().frame_attached(page, &attached.frame_id, &attached.parent_frame_id);
-        }
-        "Page.frameNavigated" => {
-            let navigated: FrameNavigated = of(event)?;
-            let restored = navigated.kind.as_deref() == Some("BackForwardCacheRestore");
-            let changes = targets.state().frame_navigated(page, &navigated.frame, restored);
-            tell(targets, registry, page, &changes);
-        }
-        "Page.frameDetached" => {
-            let detached: FrameDetached = of(event)?;
-            let changes = targets.state().frame_detached(page, &detached.frame_id);
-            tell(targets, registry, page, &changes);
-        }
-        "Page.navigatedWithinDocument" => {
-            let within: WithinDocument = of(event)?;
-            targets.state().within_document(page, &within.frame_id, &within.url);
-            targets.announce(page, &PageEvent::WithinDocument);
-        }
-        "Page.frameStartedNavigating" => {
-            let started: StartedNavigating = of(event)?;
-            // A same-document one is over before anybody could wait for it.
-            let leaves = !started.navigation_type.to_ascii_lowercase().contains("samedocument");
-            if leaves && is_top(targets, page, &started.frame_id) {
-                set_loading(targets, page, true);
-                targets.announce(page, &PageEvent::NavigationStarted);
+    fn on_event(&self, event: &Event) -> Outcome {
+        let page = event.session.as_ref().map(|session| {
+            let page = self.targets.state().id_of_session(session);
+            (page, self.targets.browser().session(session.clone()))
+        });
+        match page {
+            _ if event.method.starts_with("Target.") => self.on_target_event(event),
+            Some((Some(page), session)) if event.method.starts_with("WebMCP.") => {
+                self.on_tool_event(page, &session, event)
             }
+            Some((Some(page), session)) => self.on_page_event(page, &session, event),
+            _ => Ok(()),
         }
-        "Page.frameStoppedLoading" => {
-            let stopped: StoppedLoading = of(event)?;
-            if is_top(targets, page, &stopped.frame_id) {
-                set_loading(targets, page, false);
-                targets.announce(page, &PageEvent::NavigationEnded);
-            }
-        }
-        "Page.lifecycleEvent" => {
-            let lifecycle: Lifecycle = of(event)?;
-            if lifecycle.name == "load" {
-                registry.look_again(targets, page);
-                targets.announce(page, &PageEvent::Loaded(lifecycle.loader_id));
-            }
-        }
-        "Page.javascriptDialogOpening" => {
-            let opening: DialogOpening = of(event)?;
-            dialogs::answer(targets, page, &opening);
-        }
-        "Inspector.targetCrashed" => {
-            if let Some(page) = targets.state().pages.get_mut(&page) {
-                page.crashed = true;
-            }
-            registry.remove_page(page);
-            targets.announce(page, &PageEvent::Crashed);
-        }
-        "WebMCP.toolsAdded" => {
-            let added: ToolsAdded = of(event)?;
-            registry.added(targets, page, &added.tools);
-        }
-        "WebMCP.toolsRemoved" => {
-            let removed: ToolsRemoved = of(event)?;
-            registry.removed(targets, page, &removed.tools);
-        }
-        "WebMCP.toolInvoked" => {
-            targets.announce(page, &PageEvent::ToolInvoked(Arc::new(of(event)?)));
-        }
-        "WebMCP.toolResponded" => {
-            targets.announce(page, &PageEvent::ToolResponded(Arc::new(of(event)?)));
-        }
-        _ => {}
     }
-    Ok(())
-}
 
-fn is_top(targets: &Targets, page: PageId, frame: &str) -> bool {
-    targets.top_document(page).is_some_and(|top| &*top.frame == frame)
-}
-
-fn set_loading(targets: &Targets, page: PageId, loading: bool) {
-    if let Some(page) = targets.state().pages.get_mut(&page) {
-        page.loading = loading;
-    }
-}
-
-fn tell(targets: &Arc<Targets>, registry: &Arc<Registry>, page: PageId, changes: &[PageEvent]) {
-    for change in changes {
-        match change {
-            PageEvent::DocumentGone(document) => registry.remove_document(page, *document),
-            PageEvent::Committed { restored: true, .. } => {
-                // A page that comes back from the back/forward cache has its tools told *before* its document,
-                // and its frames not at all: both are asked for.
-                registry.look_again(targets, page);
-                if let Some(session) = targets.session(page) {
-                    tokio::spawn(synchronise(targets.clone(), registry.clone(), session, page));
+    fn on_target_event(&self, event: &Event) -> Outcome {
+        match &*event.method {
+            "Target.attachedToTarget" => self.attached(&of(event)?, event.session.as_deref()),
+            "Target.detachedFromTarget" => {
+                let detached: Detached = of(event)?;
+                let removed = self.targets.state().remove_session(&detached.session_id);
+                if let Some((page, changes)) = removed {
+                    self.tell(page, &changes);
                 }
+            }
+            "Target.targetInfoChanged" => {
+                let changed: TargetInfoChanged = of(event)?;
+                self.targets.state().target_info_changed(&changed.target_info);
             }
             _ => {}
         }
-        targets.announce(page, change);
+        Ok(())
+    }
+
+    fn attached(&self, attached: &Attached, parent: Option<&str>) {
+        let session = self.targets.browser().session(attached.session_id.clone());
+        let page = match (attached.target_info.kind.as_str(), parent) {
+            ("page", _) => Some(self.targets.state().add_page(session.clone(), &attached.target_info)),
+            ("iframe", Some(parent)) => {
+                let mut state = self.targets.state();
+                let page = state.id_of_session(parent);
+                if let Some(page) = page {
+                    state.add_session(&session, page, &attached.target_info.target_id);
+                }
+                page
+            }
+            _ => None,
+        };
+        match page {
+            Some(page) => drop(tokio::spawn(self.clone().prepare(session, page, parent.is_none()))),
+            // Not ours to look at, but it waits for us.
+            None => drop(session.call("Runtime.runIfWaitingForDebugger", json!({}))),
+        }
+    }
+
+    fn on_page_event(&self, page: PageId, session: &CdpSession, event: &Event) -> Outcome {
+        let targets = &self.targets;
+        match &*event.method {
+            "Page.frameAttached" => {
+                let attached: FrameAttached = of(event)?;
+                targets.state().frame_attached(page, &attached.frame_id, &attached.parent_frame_id);
+            }
+            "Page.frameNavigated" => {
+                let navigated: FrameNavigated = of(event)?;
+                let restored = navigated.kind.as_deref() == Some("BackForwardCacheRestore");
+                let changes = targets.state().frame_navigated(page, session, &navigated.frame, restored);
+                self.tell(page, &changes);
+                if restored {
+                    // A page that comes back from the back/forward cache has its tools told *before* its
+                    // document, and its frames not at all: both are asked for.
+                    self.registry.look_again(targets, page);
+                    tokio::spawn(self.clone().synchronise(session.clone(), page));
+                }
+            }
+            "Page.frameDetached" => {
+                let detached: FrameDetached = of(event)?;
+                let swapped = detached.reason.as_deref() == Some("swap");
+                let id = session.id().map(|id| &**id).unwrap_or_default();
+                let changes = targets.state().frame_detached(page, id, &detached.frame_id, swapped);
+                self.tell(page, &changes);
+            }
+            "Page.navigatedWithinDocument" => {
+                let within: WithinDocument = of(event)?;
+                targets.state().within_document(page, &within.frame_id, &within.url);
+                targets.announce(page, &PageEvent::WithinDocument);
+            }
+            "Inspector.targetCrashed" => {
+                let id = session.id().map(|id| &**id).unwrap_or_default();
+                let changes = targets.state().session_crashed(page, id);
+                self.tell(page, &changes);
+            }
+            _ => self.on_progress(page, session, event)?,
+        }
+        Ok(())
+    }
+
+    /// How a page's load goes on, and the dialogs in its way.
+    fn on_progress(&self, page: PageId, session: &CdpSession, event: &Event) -> Outcome {
+        let targets = &self.targets;
+        match &*event.method {
+            "Page.frameStartedNavigating" => {
+                let started: StartedNavigating = of(event)?;
+                // A same-document one is over before anybody could wait for it.
+                let leaves = !started.navigation_type.to_ascii_lowercase().contains("samedocument");
+                if leaves && self.is_top(page, &started.frame_id) {
+                    self.set_loading(page, true);
+                    targets.announce(page, &PageEvent::NavigationStarted);
+                }
+            }
+            "Page.frameStoppedLoading" => {
+                let stopped: StoppedLoading = of(event)?;
+                if self.is_top(page, &stopped.frame_id) {
+                    self.set_loading(page, false);
+                    targets.announce(page, &PageEvent::NavigationEnded);
+                }
+            }
+            "Page.lifecycleEvent" => {
+                let lifecycle: Lifecycle = of(event)?;
+                if lifecycle.name == "load" {
+                    self.registry.look_again(targets, page);
+                    targets.announce(page, &PageEvent::Loaded(lifecycle.loader_id));
+                }
+            }
+            "Page.javascriptDialogOpening" => {
+                let opening: DialogOpening = of(event)?;
+                let dialog = targets.state().dialog_opened(page, session, &opening);
+                targets.announce(page, &PageEvent::DialogOpened(dialog));
+            }
+            "Page.javascriptDialogClosed" => {
+                targets.state().dialog_closed(page);
+                targets.announce(page, &PageEvent::DialogClosed);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_tool_event(&self, page: PageId, session: &CdpSession, event: &Event) -> Outcome {
+        match &*event.method {
+            "WebMCP.toolsAdded" => {
+                let added: ToolsAdded = of(event)?;
+                self.registry.added(&self.targets, page, session, &added.tools);
+            }
+            "WebMCP.toolsRemoved" => {
+                let removed: ToolsRemoved = of(event)?;
+                self.registry.removed(&self.targets, page, session, &removed.tools);
+            }
+            "WebMCP.toolInvoked" => {
+                self.targets.announce(page, &PageEvent::ToolInvoked(Arc::new(of(event)?)));
+            }
+            "WebMCP.toolResponded" => {
+                self.targets.announce(page, &PageEvent::ToolResponded(Arc::new(of(event)?)));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn tell(&self, page: PageId, changes: &[PageEvent]) {
+        for change in changes {
+            match change {
+                PageEvent::DocumentGone(document) => self.registry.remove_document(page, *document),
+                PageEvent::Closed | PageEvent::Crashed => self.registry.remove_page(page),
+                _ => {}
+            }
+            self.targets.announce(page, change);
+        }
+    }
+
+    fn is_top(&self, page: PageId, frame: &str) -> bool {
+        self.targets.top_document(page).is_some_and(|top| &*top.frame == frame)
+    }
+
+    fn set_loading(&self, page: PageId, loading: bool) {
+        if let Some(page) = self.targets.state().pages.get_mut(&page) {
+            page.loading = loading;
+        }
+    }
+
+    /// Makes a page, or a frame in a process of its own, ready: everything is switched on before its first
+    /// script runs.
+    async fn prepare(self, session: CdpSession, page: PageId, is_page: bool) {
+        let enabled = session.call("Page.enable", json!({}));
+        let lifecycle = session.call("Page.setLifecycleEventsEnabled", json!({"enabled": true}));
+        let frames = follow(&session, "iframe");
+        self.clone().synchronise(session.clone(), page).await;
+        let resumed = session.call("Runtime.runIfWaitingForDebugger", json!({}));
+        let _ = (enabled.await, lifecycle.await, frames.await, resumed.await);
+        if is_page && let Some(page) = self.targets.state().pages.get_mut(&page) {
+            page.ready = true;
+        }
+        self.targets.announce(page, &PageEvent::ToolsChanged);
+    }
+
+    /// Takes in the frames and tools that a page has already.
+    async fn synchronise(self, session: CdpSession, page: PageId) {
+        // The frames must be known before the tools in them are told.
+        if let Ok(reply) = session.call("Page.getFrameTree", json!({})).await
+            && let Ok(FrameTreeReply { frame_tree }) = reply.decode()
+        {
+            self.targets.state().frame_tree(page, &session, &frame_tree);
+        }
+        let _ = session.call("WebMCP.enable", json!({})).await;
+        self.registry.look_again(&self.targets, page);
     }
 }
 
-/// Makes a page that has just been attached ready: everything is switched on before its first script runs.
-async fn prepare(targets: Arc<Targets>, registry: Arc<Registry>, session: CdpSession, page: PageId) {
-    let enabled = session.call("Page.enable", json!({}));
-    let lifecycle = session.call("Page.setLifecycleEventsEnabled", json!({"enabled": true}));
-    synchronise(targets.clone(), registry, session.clone(), page).await;
-    let resumed = session.call("Runtime.runIfWaitingForDebugger", json!({}));
-    let _ = (enabled.await, lifecycle.await, resumed.await);
-    if let Some(page) = targets.state().pages.get_mut(&page) {
-        page.ready = true;
-    }
-    targets.announce(page, &PageEvent::ToolsChanged);
-}
-
-/// Takes in the frames and tools that a page has already.
-async fn synchronise(targets: Arc<Targets>, registry: Arc<Registry>, session: CdpSession, page: PageId) {
-    // The frames must be known before the tools in them are told.
-    if let Ok(reply) = session.call("Page.getFrameTree", json!({})).await
-        && let Ok(FrameTreeReply { frame_tree }) = reply.decode()
-    {
-        targets.state().frame_tree(page, &frame_tree);
-    }
-    let _ = session.call("WebMCP.enable", json!({})).await;
-    registry.look_again(&targets, page);
+/// Attaches to every target of a kind below this session, now and later, before its first script runs. All
+/// others, workers among them, are left alone: one that waits for us would never start.
+pub(crate) fn follow(
+    session: &CdpSession,
+    kind: &str,
+) -> impl Future<Output = Result<(), CdpError>> + Send + use<> {
+    let call = session.call(
+        "Target.setAutoAttach",
+        json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true,
+            "filter": [{"type": kind}, {"exclude": true}]}),
+    );
+    async move { call.await.map(drop) }
 }
 
 fn of<T: DeserializeOwned>(event: &Event) -> Result<T, serde_json::Error> {

@@ -9,11 +9,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::events::{Dialog, PageEvent, RemoteObject};
+use crate::dialogs::{self, Dialog};
+use crate::events::{PageEvent, RemoteObject};
 use crate::loss;
 use crate::page_tools::CallOptions;
 use crate::page_tools::answer::thrown_text;
 use crate::targets::PageId;
+use crate::targets::Subscription;
 
 /// For the browser to end a script that went on too long.
 const TO_STOP: Duration = Duration::from_millis(300);
@@ -23,8 +25,6 @@ const TO_STOP: Duration = Duration::from_millis(300);
 pub struct Evaluated {
     /// As JSON where JSON can say it, else as JavaScript writes it (`undefined`, `NaN`, `10n`).
     pub text: String,
-    /// Dialogs that came up meanwhile, with the answers that they got.
-    pub dialogs: Vec<Arc<Dialog>>,
 }
 
 impl Browser {
@@ -36,6 +36,7 @@ impl Browser {
         function: &str,
         options: &CallOptions,
     ) -> Result<Evaluated, ToolError> {
+        self.check_no_dialog(page)?;
         let session = self.session(page)?;
         let mut events = self.targets.subscribe(page);
         let params = json!({
@@ -47,7 +48,10 @@ impl Browser {
         });
         let evaluated = session.call("Runtime.evaluate", params);
         let ended = tokio::select! {
-            reply = evaluated => return finish(reply, &mut events),
+            reply = evaluated => return finish(reply),
+            dialog = next_dialog(&mut events) => {
+                return Err(dialogs::in_the_way(&dialog, "The script has not ended", Outcome::Unknown));
+            }
             () = options.cancel.cancelled() => {
                 ToolError::unknown(ErrorKind::Cancelled, "The script was cancelled. What it did before is done.")
             }
@@ -62,10 +66,17 @@ impl Browser {
     }
 }
 
-fn finish(
-    reply: Result<pagebridge_cdp::Reply, CdpError>,
-    events: &mut crate::targets::Subscription,
-) -> Result<Evaluated, ToolError> {
+/// The next dialog. Never ends otherwise: what else happens to the page, the call itself is told.
+async fn next_dialog(events: &mut Subscription) -> Arc<Dialog> {
+    while let Some(event) = events.recv().await {
+        if let PageEvent::DialogOpened(dialog) = event {
+            return dialog;
+        }
+    }
+    std::future::pending().await
+}
+
+fn finish(reply: Result<pagebridge_cdp::Reply, CdpError>) -> Result<Evaluated, ToolError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Reply {
@@ -86,15 +97,9 @@ fn finish(
         let message = text::bounded(&format!("The script threw: {reason}"), limits::DESCRIPTION_CHARS);
         return Err(ToolError::failed(ErrorKind::Threw, message));
     }
-    let mut dialogs = Vec::new();
-    while let Ok(event) = events.try_recv() {
-        if let PageEvent::DialogAnswered(dialog) = event {
-            dialogs.push(dialog);
-        }
-    }
     let RemoteObject { kind, value, unserializable_value, .. } = reply.result;
     let text = unserializable_value.or_else(|| value.map(|value| value.get().to_owned())).unwrap_or(kind);
-    Ok(Evaluated { text, dialogs })
+    Ok(Evaluated { text })
 }
 
 fn refused(error: &CdpError) -> ToolError {

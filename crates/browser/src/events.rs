@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::dialogs::Dialog;
 use crate::targets::Document;
 
 /// Ids that Chromium gives: strings to pass back, never to interpret.
@@ -24,6 +25,8 @@ pub enum PageEvent {
     },
     /// A document is no more: its frame has another one, or is gone.
     DocumentGone(crate::DocumentId),
+    /// The process of a document in a frame of another site crashed; that the document is gone follows.
+    DocumentCrashed(crate::DocumentId),
     /// The top frame is on its way to another document.
     NavigationStarted,
     /// The top frame is not on its way any more, whether it got there or not.
@@ -38,30 +41,14 @@ pub enum PageEvent {
     ToolInvoked(Arc<ToolInvoked>),
     /// A page tool's call ended.
     ToolResponded(Arc<ToolResponded>),
-    /// A dialog came up and was answered by us.
-    DialogAnswered(Arc<Dialog>),
+    /// A dialog came up.
+    DialogOpened(Arc<Dialog>),
+    /// The dialog is gone.
+    DialogClosed,
     /// The renderer process of the page is gone.
     Crashed,
     /// The page is gone.
     Closed,
-}
-
-/// A JavaScript dialog, and how it was answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dialog {
-    /// `alert`, `confirm`, `prompt` or `beforeunload`.
-    pub kind: String,
-    /// The page's text, cleaned and bounded.
-    pub message: String,
-    /// Whether it was accepted; otherwise it was dismissed.
-    pub accepted: bool,
-}
-
-impl std::fmt::Display for Dialog {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let answer = if self.accepted { "accepted" } else { "dismissed" };
-        write!(f, "The page showed a {} dialog, which was {answer}: {:?}", self.kind, self.message)
-    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -143,6 +130,8 @@ pub(crate) struct FrameAttached {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FrameDetached {
     pub frame_id: FrameId,
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -180,6 +169,8 @@ pub(crate) struct DialogOpening {
     pub kind: String,
     #[serde(default)]
     pub message: String,
+    #[serde(default)]
+    pub default_prompt: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -277,6 +268,11 @@ pub struct ToolResponded {
     pub exception: Option<RemoteObject>,
 }
 
+/// Keeps an explicit `null`, which serde's own `Option` takes for absence.
+fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(from).map(Some)
+}
+
 /// A JavaScript value as the protocol describes it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -284,7 +280,8 @@ pub struct RemoteObject {
     /// `object`, `string`, `undefined`, …
     #[serde(rename = "type")]
     pub kind: String,
-    /// The value itself, where it was returned by value.
+    /// The value itself, where it was returned by value; `null` is a value too.
+    #[serde(deserialize_with = "present")]
     pub value: Option<Box<RawValue>>,
     /// `NaN`, `-0`, `Infinity`, `10n`: what JSON cannot say.
     pub unserializable_value: Option<String>,

@@ -25,7 +25,7 @@ const LISTS: [&str; 4] =
     ["--enable-features", "--disable-features", "--enable-blink-features", "--disable-blink-features"];
 
 /// The arguments for a browser with this profile.
-pub(crate) fn arguments(options: &BrowserOptions, profile: &Path) -> Vec<OsString> {
+pub fn arguments(options: &BrowserOptions, profile: &Path) -> Vec<OsString> {
     let mut given: Vec<String> = ALWAYS.iter().map(|&flag| flag.to_owned()).collect();
     given.push("--enable-features=WebMCP".into());
     if !options.headed {

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::net::unix::pipe;
 
 use crate::browser::Browser;
-use crate::driver::drive;
+use crate::driver::{Driver, follow};
 use crate::options::BrowserOptions;
 use crate::page_tools::Registry;
 use crate::start_failure::{Seen, StartError};
@@ -40,8 +40,9 @@ impl Browser {
         let starting = Starting { job, root };
         let product = starting.first_word(&program, &profile).await?;
         let targets = Arc::new(Targets::new(starting.root.clone()));
-        let registry = Arc::new(Registry::default());
-        tokio::spawn(drive(targets.clone(), registry.clone(), events));
+        let registry = Arc::new(Registry::new(options.allowed_frames.clone()));
+        let driver = Driver { targets: targets.clone(), registry: registry.clone() };
+        tokio::spawn(driver.drive(events));
         if let Err(error) = follow_pages(&starting.root).await {
             return Err(starting.failed(&program, &profile, error.to_string()));
         }
@@ -165,14 +166,11 @@ fn folders(options: &BrowserOptions, program: &Path) -> Result<Folders, StartErr
     })
 }
 
-/// Attaches to every page, now and later, before its first script runs. Other targets are left alone.
+/// Attaches to every page, now and later.
 async fn follow_pages(root: &CdpSession) -> Result<(), pagebridge_cdp::CdpError> {
-    let pages_only = json!([{"type": "page"}, {"exclude": true}]);
-    let attach = root.call(
-        "Target.setAutoAttach",
-        json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": pages_only}),
-    );
+    let attach = follow(root, "page");
     // Titles are told to those who discover targets.
+    let pages_only = json!([{"type": "page"}, {"exclude": true}]);
     let discover = root.call("Target.setDiscoverTargets", json!({"discover": true, "filter": pages_only}));
     attach.await?;
     discover.await?;

@@ -24,14 +24,14 @@ mod start_failure;
 mod targets;
 
 pub use arrival::Arrival;
-pub use browser::{Browser, Called};
+pub use browser::Browser;
+pub use dialogs::{Dialog, DialogAnswered};
 pub use evaluate::Evaluated;
-pub use events::Dialog;
-pub use flags::refuse_argument;
-pub use navigate::{Dialogs, Navigation};
+pub use flags::{arguments, refuse_argument};
+pub use navigate::{Leaving, Navigation};
 pub use options::BrowserOptions;
 pub use page_tools::{
-    Annotations, Answer, CallOptions, Definition, PageTool, PageToolList, Skipped, Support,
+    Annotations, Answer, CallOptions, Definition, PageTool, PageToolList, Skipped, Support, Via,
 };
 pub use start_failure::StartError;
 pub use targets::{Document, DocumentId, PageId, PageInfo};

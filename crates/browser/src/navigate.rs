@@ -1,5 +1,6 @@
 //! Navigation: sends a page somewhere and waits until it is there.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
 use crate::browser::Browser;
-use crate::events::{Dialog, PageEvent};
+use crate::dialogs::{self, Dialog};
+use crate::events::PageEvent;
 use crate::loss;
 use crate::page_tools::CallOptions;
 use crate::targets::{PageId, Subscription};
@@ -31,34 +33,43 @@ pub enum Navigation {
     },
 }
 
-/// Dialogs that came up while a page loaded.
-pub type Dialogs = Vec<Arc<Dialog>>;
+/// What a page is told that asks, by a `beforeunload` dialog, whether it may be left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaving {
+    /// It is left.
+    Accept,
+    /// It stays.
+    Decline,
+}
 
 impl Browser {
-    /// Navigates and waits for the page's load event. The address it ended at is the page's.
+    /// Navigates and waits for the page's load event, or for a dialog that stops the load; then the page shows
+    /// it still. The address that it ended at is the page's.
     pub async fn navigate(
         &self,
         page: PageId,
         navigation: &Navigation,
+        leaving: Leaving,
         options: &CallOptions,
-    ) -> Result<Dialogs, ToolError> {
+    ) -> Result<(), ToolError> {
+        self.check_no_dialog(page)?;
         let session = self.session(page)?;
         let mut waiting = Waiting {
             events: self.targets.subscribe(page),
             session: session.clone(),
             expected: Expected::Any,
-            dialogs: Vec::new(),
+            early: VecDeque::new(),
+            leaving,
         };
         let deadline = Instant::now() + options.deadline;
         tokio::select! {
-            arrived = waiting.go(navigation) => arrived?,
+            arrived = waiting.go(navigation) => arrived,
             () = options.cancel.cancelled() => {
                 drop(session.call("Page.stopLoading", json!({})));
-                return Err(ToolError::unknown(ErrorKind::Cancelled, "The navigation was cancelled."));
+                Err(ToolError::unknown(ErrorKind::Cancelled, "The navigation was cancelled."))
             }
-            () = sleep_until(deadline) => return Err(too_slow(options.deadline)),
+            () = sleep_until(deadline) => Err(too_slow(options.deadline)),
         }
-        Ok(waiting.dialogs)
     }
 }
 
@@ -84,7 +95,9 @@ struct Waiting {
     events: Subscription,
     session: CdpSession,
     expected: Expected,
-    dialogs: Dialogs,
+    /// Events that came while the browser had not answered yet.
+    early: VecDeque<PageEvent>,
+    leaving: Leaving,
 }
 
 impl Waiting {
@@ -161,26 +174,55 @@ impl Waiting {
                     self.expected = Expected::Loader(document.loader);
                 }
                 PageEvent::WithinDocument if matches!(self.expected, Expected::Any) => return Ok(()),
+                // The load does not go on before somebody answers.
+                PageEvent::DialogOpened(dialog) if !self.leave(&dialog).await? => return Ok(()),
                 _ => {}
             }
         }
     }
 
     async fn event(&mut self) -> Result<PageEvent, ToolError> {
+        if let Some(event) = self.early.pop_front() {
+            return Ok(event);
+        }
         match self.events.recv().await {
             None => Err(loss::browser_lost(Outcome::Unknown)),
             Some(PageEvent::Closed) => Err(loss::page_closed(Outcome::Unknown)),
             Some(PageEvent::Crashed) => Err(loss::page_crashed(Outcome::Unknown)),
-            Some(PageEvent::DialogAnswered(dialog)) => {
-                self.dialogs.push(dialog.clone());
-                Ok(PageEvent::DialogAnswered(dialog))
-            }
             Some(event) => Ok(event),
         }
     }
 
-    async fn answer(&self, method: &'static str, params: serde_json::Value) -> Result<Reply, ToolError> {
-        let answered: Result<Reply, CdpError> = self.session.call(method, params).await;
+    /// Answers a page that asks whether it may be left. False for every other dialog.
+    async fn leave(&self, dialog: &Dialog) -> Result<bool, ToolError> {
+        if dialog.kind != "beforeunload" {
+            return Ok(false);
+        }
+        let accept = self.leaving == Leaving::Accept;
+        let answered = self.session.call("Page.handleJavaScriptDialog", json!({"accept": accept})).await;
+        answered.map_err(|error| loss::tool_error(&error, Outcome::Unknown))?;
+        if accept {
+            return Ok(true);
+        }
+        let stays = "The page asked whether it may be left and was told to stay, as you wished.";
+        Err(ToolError::not_run(ErrorKind::Declined, stays))
+    }
+
+    async fn answer(&mut self, method: &'static str, params: serde_json::Value) -> Result<Reply, ToolError> {
+        let mut call = self.session.call(method, params);
+        let answered: Result<Reply, CdpError> = loop {
+            tokio::select! {
+                biased;
+                event = self.events.recv() => match event {
+                    None => return Err(loss::browser_lost(Outcome::Unknown)),
+                    Some(PageEvent::DialogOpened(dialog)) => if !self.leave(&dialog).await? {
+                        return Err(dialogs::in_the_way(&dialog, "The navigation has not ended", Outcome::Unknown));
+                    },
+                    Some(event) => self.early.push_back(event),
+                },
+                answered = &mut call => break answered,
+            }
+        };
         answered.map_err(|error| match error {
             CdpError::Refused { message, .. } => ToolError::not_run(
                 ErrorKind::NavigationFailed,

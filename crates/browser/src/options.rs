@@ -15,4 +15,6 @@ pub struct BrowserOptions {
     pub extra_args: Vec<String>,
     /// A profile to keep; otherwise a fresh one that is removed at the end.
     pub user_data_dir: Option<PathBuf>,
+    /// Origins whose frames may offer tools in pages of other origins.
+    pub allowed_frames: Vec<String>,
 }

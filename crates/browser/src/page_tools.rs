@@ -3,7 +3,8 @@
 //! * [`registry`]: which tools each document offers now. Two sources are merged, because each alone is wrong:
 //!   the protocol's `WebMCP` events (the frame, the moment, forms) and `getTools()` asked from an isolated
 //!   world (titles, schemas with Latin-1 characters, tools that were there before we attached).
-//! * [`discover`]: asks `getTools()`.
+//! * [`discover`]: asks `getTools()`; [`page_api`]: asks a polyfill that the page brings; [`merge`]: makes one of
+//!   what they say.
 //! * [`arguments`]: checks a call's arguments against the tool's schema and fills in defaults.
 //! * [`route`]: the two ways to start and stop a run; [`call`]: one run, until one of its many ends.
 //! * [`answer`]: what the page gave, as a result.
@@ -12,6 +13,8 @@ pub(crate) mod answer;
 pub(crate) mod arguments;
 pub(crate) mod call;
 mod discover;
+mod merge;
+mod page_api;
 mod registry;
 mod route;
 
@@ -39,8 +42,19 @@ pub struct PageTool {
     pub frame_path: String,
     /// The document's origin.
     pub origin: String,
+    /// How it is reached.
+    pub via: Via,
     /// What the page says of it.
     pub definition: Arc<Definition>,
+}
+
+/// How a tool is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// Through the browser's own WebMCP.
+    Browser,
+    /// Through an API that the page brings itself, in the page's own world.
+    PageApi,
 }
 
 /// What a page says of its tool. Two equal definitions are the same tool to a client.
@@ -85,6 +99,8 @@ pub struct Annotations {
 pub enum Support {
     /// The browser has `document.modelContext` there.
     Native,
+    /// The page brings an API of its own.
+    Page,
     /// It has not.
     Absent,
 }
@@ -100,6 +116,13 @@ pub struct PageToolList {
     pub tools: Vec<PageTool>,
     /// What was left out, by name.
     pub skipped: Vec<Skipped>,
+}
+
+impl PageToolList {
+    pub(crate) fn empty() -> Self {
+        let reason = Some("The page is gone.".to_owned());
+        Self { support: Support::Absent, reason, tools: Vec::new(), skipped: Vec::new() }
+    }
 }
 
 /// A tool that was left out.

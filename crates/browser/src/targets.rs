@@ -37,6 +37,8 @@ pub struct Document {
     pub page: PageId,
     /// The frame that shows it.
     pub frame: FrameId,
+    /// The session that reaches it: the page's own, or that of another process for a frame of another site.
+    pub session: CdpSession,
     /// The frame's place in the page: `0` for the top one, `0.2` for its third child.
     pub frame_path: String,
     /// Chromium's id of the load that made it; empty while unknown.
@@ -51,6 +53,11 @@ impl Document {
     /// Whether it is the page's top document.
     pub fn is_top(&self) -> bool {
         self.frame_path == "0"
+    }
+
+    /// The frame's place as numbers, for sorting.
+    pub fn place(&self) -> Vec<u32> {
+        self.frame_path.split('.').map(|number| number.parse().unwrap_or(u32::MAX)).collect()
     }
 }
 
@@ -129,6 +136,11 @@ impl Targets {
     /// The current documents of a page, the top one first.
     pub fn documents_of(&self, page: PageId) -> Vec<Document> {
         self.state().pages.get(&page).map(|page| page.frames.values().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Whether a document is in the first frame of its process, whose own world can be entered.
+    pub(crate) fn is_session_root(&self, document: &Document) -> bool {
+        self.state().is_session_root(document)
     }
 
     /// The current top document of a page.

@@ -41,6 +41,12 @@ pub struct CdpSession {
     id: Option<Arc<str>>,
 }
 
+impl std::fmt::Debug for CdpSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CdpSession({})", self.id.as_deref().unwrap_or("browser"))
+    }
+}
+
 struct Shared {
     next_id: AtomicU64,
     table: Mutex<Table>,

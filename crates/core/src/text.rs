@@ -48,6 +48,12 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
     flat.trim().to_owned()
 }
 
+/// A text in quotes, so that nothing in it can pose as what stands around it. Unlike Rust's own form it leaves letters,
+/// accents and joined emoji as they are.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
 /// A text that was cut to its first lines and bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cut<'a> {
@@ -84,6 +90,12 @@ mod tests {
         assert_eq!(bounded("äöü", 3), "äöü");
         assert_eq!(bounded("äöüß", 3), "äöü… [cut: 4 characters in all]");
         assert_eq!(one_line(" a\nb\tc ", 10), "a b c");
+    }
+
+    #[test]
+    fn quotes_keep_what_can_be_read() {
+        assert_eq!(quoted("日本👩‍👩‍👧 \u{301}é"), "\"日本👩‍👩‍👧 \u{301}é\"");
+        assert_eq!(quoted("a\" [selected]\n2: b"), r#""a\" [selected]\n2: b""#);
     }
 
     #[test]

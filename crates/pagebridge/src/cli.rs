@@ -72,6 +72,9 @@ pub struct BrowserArgs {
     /// Use a fresh profile (the default).
     #[arg(long, env = "PAGEBRIDGE_ISOLATED", value_parser = clap::builder::FalseyValueParser::new())]
     pub isolated: bool,
+    /// An origin whose frames may offer tools in pages of other origins; may be repeated.
+    #[arg(long, env = "PAGEBRIDGE_ALLOW_FRAMES", value_name = "ORIGIN", value_delimiter = ',', value_parser = origin)]
+    pub allow_frames: Vec<String>,
     /// Allow file: addresses.
     #[arg(long, env = "PAGEBRIDGE_ALLOW_FILE_URLS", value_parser = clap::builder::FalseyValueParser::new())]
     pub allow_file_urls: bool,
@@ -84,6 +87,14 @@ fn browser_arg(argument: &str) -> Result<String, String> {
     }
 }
 
+/// An origin in the form in which browsers write it.
+fn origin(given: &str) -> Result<String, String> {
+    match pagebridge_core::address::origin(given).as_str() {
+        "null" => Err("write an origin, like https://example.com or http://localhost:8080".into()),
+        origin => Ok(origin.to_owned()),
+    }
+}
+
 impl BrowserArgs {
     /// The options for a launch.
     pub fn options(&self) -> BrowserOptions {
@@ -93,6 +104,7 @@ impl BrowserArgs {
             no_sandbox: self.no_sandbox,
             extra_args: self.browser_arg.clone(),
             user_data_dir: self.user_data_dir.clone(),
+            allowed_frames: self.allow_frames.clone(),
         }
     }
 
@@ -110,6 +122,7 @@ impl BrowserArgs {
         let mut arguments: Vec<OsString> = flags.into_iter().flatten().collect();
         arguments.extend(path("--executable-path", &self.executable_path));
         arguments.extend(path("--user-data-dir", &self.user_data_dir));
+        arguments.extend(self.allow_frames.iter().flat_map(|o| ["--allow-frames".into(), o.into()]));
         arguments.extend(self.browser_arg.iter().flat_map(|arg| ["--browser-arg".into(), arg.into()]));
         arguments
     }

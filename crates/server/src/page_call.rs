@@ -132,7 +132,7 @@ pub async fn call(
     let before = Listing::of(browser, tool.page, &session.options);
     let arrival = browser.watch_arrival(tool.page);
     let deadline = deadline.unwrap_or(session.options.page_call_timeout).min(limits::CALL_MAX);
-    let called = browser.call_tool(tool, arguments, &CallOptions { deadline, cancel }).await;
+    let result = browser.call_tool(tool, arguments, &CallOptions { deadline, cancel }).await;
     let arrived = browser.arrived(arrival).await;
     if arrived.is_some() {
         browser.settle(tool.page).await;
@@ -141,9 +141,9 @@ pub async fn call(
     let changes = Changes {
         navigated_to: arrived.map(|document| document.url),
         tools: ToolChanges::between(&before, &Listing::of(browser, tool.page, &session.options)),
-        dialogs: called.dialogs,
+        dialog: browser.dialog(tool.page),
     };
-    match called.result {
+    match result {
         Ok(answer) => Ok(told(session, tool, url, answer, &changes)),
         Err(error) => Err(changes.add_to(error)),
     }
@@ -197,14 +197,17 @@ pub struct Changes {
     pub navigated_to: Option<String>,
     /// Which tools came and went.
     pub tools: ToolChanges,
-    /// Dialogs that came up.
-    pub dialogs: Vec<Arc<Dialog>>,
+    /// The dialog that the page shows.
+    pub dialog: Option<Arc<Dialog>>,
 }
 
 impl Changes {
     /// The short block at the end of a result; empty when nothing changed.
     pub fn block(&self) -> String {
-        let mut lines: Vec<String> = self.dialogs.iter().map(|dialog| format!("{dialog}.")).collect();
+        let dialog = self.dialog.iter();
+        let mut lines: Vec<String> = dialog
+            .map(|d| format!("The page shows a {d} and waits for an answer. handle_dialog gives one."))
+            .collect();
         if let Some(url) = &self.navigated_to {
             lines.push(format!("The page went to {}.", text::one_line(url, limits::SHORT_TEXT_CHARS)));
         }
@@ -212,7 +215,10 @@ impl Changes {
         lines.join("\n")
     }
 
-    fn add_to(&self, mut error: ToolError) -> ToolError {
+    fn add_to(mut self, mut error: ToolError) -> ToolError {
+        if error.kind == ErrorKind::Dialog {
+            self.dialog = None;
+        }
         let block = self.block();
         if !block.is_empty() {
             error.message = format!("{}\n{block}", error.message);

@@ -8,6 +8,7 @@ mod pages;
 use std::time::Duration;
 
 use pagebridge_core::{ErrorKind, ToolError};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -34,13 +35,19 @@ impl Call<'_> {
     }
 }
 
+/// The arguments of a tool that takes none.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
 /// Our tools, by name.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "list_pages",
     "new_page",
     "navigate_page",
     "select_page",
     "close_page",
+    "handle_dialog",
     "evaluate_script",
     "page_tools",
     "page_call",
@@ -69,10 +76,11 @@ pub async fn run(name: &str, call: Call<'_>) -> Option<Result<ToolOutput, ToolEr
         "navigate_page" => pages::navigate(&call).await,
         "select_page" => pages::select(&call).await,
         "close_page" => pages::close(&call).await,
+        "handle_dialog" => pages::handle_dialog(&call).await,
         "evaluate_script" => evaluate::run(&call).await,
         "page_tools" => page_tools::list(&call).await,
         "page_call" => page_tools::call(&call).await,
-        "bridge_info" => Ok(info::info(call.session)),
+        "bridge_info" => info::run(&call),
         _ => return None,
     })
 }

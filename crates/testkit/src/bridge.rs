@@ -38,11 +38,29 @@ pub struct Bridge {
 impl Bridge {
     /// Starts `exe serve` with these arguments and does the handshake. Its workspace is `workspace`.
     pub async fn start(exe: &str, workspace: &Path, args: &[&str]) -> Self {
+        let sandbox = browser_args();
+        let args: Vec<&str> = sandbox.iter().map(String::as_str).chain(args.iter().copied()).collect();
+        Self::start_with(exe, workspace, &args, &[]).await
+    }
+
+    /// As [`Bridge::start`], with just these arguments and with changes to the environment; `None` takes a variable away.
+    pub async fn start_with(
+        exe: &str,
+        workspace: &Path,
+        args: &[&str],
+        env: &[(&str, Option<&str>)],
+    ) -> Self {
         let marker = Marker::new();
         let (name, value) = marker.var();
-        let mut child = Command::new(exe)
+        let mut command = Command::new(exe);
+        for (name, value) in env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let mut child = command
             .arg("serve")
-            .args(browser_args())
             .arg("--workspace")
             .arg(workspace)
             .args(args)

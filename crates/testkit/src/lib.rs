@@ -2,5 +2,6 @@
 #![allow(clippy::disallowed_methods, reason = "tests start real processes")]
 
 pub mod bridge;
+pub mod raw;
 pub mod site;
 pub mod watch;

@@ -13,12 +13,12 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::PageTool;
 use super::answer::{Answer, of_response};
 use super::route::{Route, Started, Starting};
-use crate::events::{Dialog, PageEvent, ToolInvoked, ToolResponded};
-use crate::loss;
+use super::{PageTool, Registry, Via};
+use crate::events::{PageEvent, ToolInvoked, ToolResponded};
 use crate::targets::{Subscription, Targets};
+use crate::{dialogs, loss};
 
 /// A tool whose document went away may still be answered for by the next document, this soon after it.
 const AFTER_NAVIGATION: Duration = Duration::from_millis(800);
@@ -38,28 +38,28 @@ pub struct CallOptions {
     pub cancel: CancellationToken,
 }
 
-/// Runs a tool. `dialogs` receives the dialogs that came up meanwhile.
+/// Runs a tool once.
 pub(crate) async fn run(
     targets: &Targets,
+    registry: &Registry,
     tool: &PageTool,
     arguments: &Map<String, Value>,
     options: &CallOptions,
-    dialogs: &mut Vec<Arc<Dialog>>,
 ) -> Result<Answer, ToolError> {
     let events = targets.subscribe(tool.page);
-    let session = targets.session(tool.page);
-    let (Some(session), Some(_)) = (session, targets.document(tool.document)) else {
-        return Err(gone(tool));
+    let Some(document) = targets.document(tool.document) else { return Err(gone(tool)) };
+    let page_api = match tool.via {
+        Via::Browser => None,
+        Via::PageApi => Some(registry.page_api(tool.page, tool.document).ok_or_else(|| gone(tool))?),
     };
-    let route = Route::for_arguments(arguments);
-    let starting = route.start(&session, tool, arguments);
+    let route = Route::of(page_api, arguments);
+    let starting = route.start(&document, tool, arguments);
     let run = Run {
         tool,
         input: arguments,
         route,
-        session,
+        session: document.session,
         events,
-        dialogs,
         invocation: None,
         early: Vec::new(),
         document_gone: false,
@@ -86,7 +86,6 @@ struct Run<'a> {
     route: Route,
     session: CdpSession,
     events: Subscription,
-    dialogs: &'a mut Vec<Arc<Dialog>>,
     /// Chromium's id of our run, once known.
     invocation: Option<String>,
     /// Answers that came before it was known whether they are ours, or before they counted.
@@ -132,6 +131,7 @@ impl Run<'_> {
                 self.early_answer()
             }
             Ok(Started::Returned(text)) => Some(Ok(Answer::from_text(text))),
+            Ok(Started::Gave(value)) => Some(Ok(Answer::from_output(Some(&value)))),
             Ok(Started::Failed(reason)) => {
                 self.failure = Some(reason);
                 self.last_call = Some(Instant::now() + FOR_DETAILS);
@@ -158,7 +158,13 @@ impl Run<'_> {
         match event {
             PageEvent::ToolInvoked(invoked) => self.on_invoked(&invoked),
             PageEvent::ToolResponded(response) => return self.on_response(response),
-            PageEvent::DialogAnswered(dialog) => self.dialogs.push(dialog),
+            PageEvent::DialogOpened(dialog) => {
+                let what = format!("The page's tool {:?} has not ended", self.tool.definition.name);
+                return Some(Err(dialogs::in_the_way(&dialog, &what, Outcome::Unknown)));
+            }
+            PageEvent::DocumentCrashed(document) if document == self.tool.document => {
+                return Some(Err(loss::page_crashed(Outcome::Unknown)));
+            }
             PageEvent::DocumentGone(document) if document == self.tool.document => {
                 self.document_gone = true;
                 self.last_call = Some(Instant::now() + AFTER_NAVIGATION);

@@ -1,12 +1,13 @@
 //! Asks a document for its tools with `getTools()`, from a world that the page cannot tamper with.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use pagebridge_cdp::{CdpError, CdpSession};
 use pagebridge_core::json::mend_surrogates;
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::Annotations;
 use crate::events::RemoteObject;
@@ -32,6 +33,9 @@ pub(super) struct Look {
     #[serde(default)]
     pub failure: Option<String>,
     pub tools: Vec<SeenTool>,
+    /// What frames of other origins expose to this document: origin and name.
+    #[serde(default)]
+    pub exposed: HashSet<(String, String)>,
 }
 
 /// A tool as `getTools()` tells it.
@@ -87,9 +91,10 @@ pub(super) async fn isolated_world(session: &CdpSession, frame: &str) -> Result<
     Ok(world.execution_context_id)
 }
 
-/// Asks one document. `None` when it does not answer in time, or is gone.
-pub(super) async fn look(session: &CdpSession, document: &Document) -> Option<Look> {
-    let asked = tokio::time::timeout(PATIENCE, ask(session, document)).await;
+/// Asks one document, also for what frames of `other_origins` expose to it. `None` when it does not answer in
+/// time, or is gone.
+pub(super) async fn look(document: &Document, other_origins: &[String]) -> Option<Look> {
+    let asked = tokio::time::timeout(PATIENCE, ask(document, other_origins)).await;
     match asked {
         Ok(Ok(look)) => Some(look),
         Ok(Err(error)) => {
@@ -103,11 +108,14 @@ pub(super) async fn look(session: &CdpSession, document: &Document) -> Option<Lo
     }
 }
 
-async fn ask(session: &CdpSession, document: &Document) -> Result<Look, CdpError> {
+async fn ask(document: &Document, other_origins: &[String]) -> Result<Look, CdpError> {
+    let session = &document.session;
     let context = isolated_world(session, &document.frame).await?;
+    let arguments: Vec<Value> = other_origins.iter().map(|origin| json!({"value": origin})).collect();
     let params = json!({
         "functionDeclaration": SCRIPT,
         "executionContextId": context,
+        "arguments": arguments,
         "awaitPromise": true,
         "returnByValue": true,
     });

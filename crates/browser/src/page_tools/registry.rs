@@ -3,19 +3,19 @@
 //! The protocol's events say *that* something changed and in which frame; after each, the documents are asked
 //! what they offer ([`super::discover`]). Until they have answered, the events alone are the list.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use pagebridge_cdp::decode;
-use pagebridge_core::json::depth;
+use pagebridge_cdp::{CdpSession, decode};
 use pagebridge_core::{limits, text};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::discover::{self, Look, SeenTool};
-use super::{Annotations, Definition, PageTool, PageToolList, Skipped, Support};
+use super::merge::DocumentTools;
+use super::page_api::PageApi;
+use super::{Definition, PageTool, PageToolList, Skipped, Via};
 use crate::events::{AnnouncedTool, PageEvent, RemovedTool};
 use crate::targets::{Document, DocumentId, PageId, Targets};
 
@@ -23,9 +23,10 @@ use crate::targets::{Document, DocumentId, PageId, Targets};
 const BREATH: Duration = Duration::from_millis(5);
 
 /// The tools of all pages of one browser.
-#[derive(Default)]
 pub struct Registry {
     pages: Mutex<HashMap<PageId, PageTools>>,
+    /// Origins whose frames may offer tools wherever they are.
+    allowed_frames: Vec<String>,
 }
 
 #[derive(Default)]
@@ -39,26 +40,39 @@ struct PageTools {
     changed_at: Option<Instant>,
 }
 
-#[derive(Default)]
-struct DocumentTools {
-    announced: BTreeMap<String, AnnouncedTool>,
+/// What one document said in one look.
+struct Seen {
+    document: DocumentId,
     look: Option<Look>,
+    page_api: Option<PageApi>,
+    own: Option<Vec<SeenTool>>,
 }
 
 impl Registry {
+    /// An empty registry. Frames of these origins may offer tools in pages of other origins.
+    pub fn new(allowed_frames: Vec<String>) -> Self {
+        Self { pages: Mutex::default(), allowed_frames }
+    }
+
     /// `WebMCP.toolsAdded`: one odd tool is passed over, its neighbours are not.
-    pub(crate) fn added(self: &Arc<Self>, targets: &Arc<Targets>, page: PageId, tools: &[Box<RawValue>]) {
+    pub(crate) fn added(
+        self: &Arc<Self>,
+        targets: &Arc<Targets>,
+        page: PageId,
+        session: &CdpSession,
+        tools: &[Box<RawValue>],
+    ) {
         for raw in tools {
             match decode::<AnnouncedTool>(raw) {
-                Ok(tool) => self.add(targets, page, tool),
+                Ok(tool) => self.add(targets, page, session, tool),
                 Err(error) => tracing::debug!(%error, "a page tool of unknown shape was passed over"),
             }
         }
         self.look_again(targets, page);
     }
 
-    fn add(&self, targets: &Targets, page: PageId, mut tool: AnnouncedTool) {
-        let Some(document) = document_of_frame(targets, page, &tool.frame_id) else { return };
+    fn add(&self, targets: &Targets, page: PageId, session: &CdpSession, mut tool: AnnouncedTool) {
+        let Some(document) = document_of_frame(targets, page, session, &tool.frame_id) else { return };
         // A page may describe a tool with megabytes; nothing beyond the limits is ever shown.
         tool.description = text::bounded(&tool.description, limits::DESCRIPTION_CHARS);
         let mut pages = self.pages();
@@ -71,9 +85,15 @@ impl Registry {
     }
 
     /// `WebMCP.toolsRemoved`.
-    pub(crate) fn removed(self: &Arc<Self>, targets: &Arc<Targets>, page: PageId, tools: &[RemovedTool]) {
+    pub(crate) fn removed(
+        self: &Arc<Self>,
+        targets: &Arc<Targets>,
+        page: PageId,
+        session: &CdpSession,
+        tools: &[RemovedTool],
+    ) {
         for tool in tools {
-            let Some(document) = document_of_frame(targets, page, &tool.frame_id) else { continue };
+            let Some(document) = document_of_frame(targets, page, session, &tool.frame_id) else { continue };
             let mut pages = self.pages();
             let Some(known) = pages.entry(page).or_default().documents.get_mut(&document) else { continue };
             known.announced.remove(&tool.name);
@@ -88,7 +108,6 @@ impl Registry {
         let mut pages = self.pages();
         if let Some(page) = pages.get_mut(&page) {
             page.documents.remove(&document);
-            page.epoch += 1;
         }
     }
 
@@ -115,16 +134,16 @@ impl Registry {
     async fn look_until_quiet(self: Arc<Self>, targets: Arc<Targets>, page: PageId) {
         loop {
             let Some(epoch) = self.pages().get(&page).map(|entry| entry.epoch) else { return };
-            let Some(session) = targets.session(page) else { return };
             let documents = targets.documents_of(page);
-            let asked = documents.iter().filter(|document| may_be_of_top_origin(document, &documents));
-            let looks = join_all(asked.map(|d| async { (d.id, discover::look(&session, d).await) })).await;
-            for (document, look) in &looks {
-                if let Some(look) = look {
-                    targets.state().title_of_document(*document, &look.title);
+            let origins = other_origins(&documents);
+            let asked = documents.iter().filter(|document| self.is_of_interest(page, document, &documents));
+            let looks = join_all(asked.map(|document| self.look(&targets, document, &origins))).await;
+            for seen in &looks {
+                if let Some(look) = &seen.look {
+                    targets.state().title_of_document(seen.document, &look.title);
                 }
             }
-            let quiet = self.take_looks(page, epoch, looks);
+            let quiet = self.take_looks(&targets, page, epoch, looks);
             targets.announce(page, &PageEvent::ToolsChanged);
             if quiet {
                 return;
@@ -133,41 +152,97 @@ impl Registry {
         }
     }
 
+    /// Documents that are asked: the top one, those that may be of its origin, and those that have told a tool.
+    fn is_of_interest(&self, page: PageId, document: &Document, all: &[Document]) -> bool {
+        let has_told = |tools: &DocumentTools| !tools.announced.is_empty();
+        let told = self.pages().get(&page).and_then(|p| p.documents.get(&document.id)).is_some_and(has_told);
+        let top = all.first();
+        told || document.is_top()
+            || document.url.starts_with("about:")
+            || document.url.starts_with("blob:")
+            || top.is_some_and(|top| top.protocol_origin == document.protocol_origin)
+            || self.allowed_frames.contains(&document.protocol_origin)
+    }
+
+    async fn look(&self, targets: &Targets, document: &Document, origins: &[String]) -> Seen {
+        let origins = if document.is_top() { origins } else { &[] };
+        let look = discover::look(document, origins).await;
+        let known = self
+            .pages()
+            .get(&document.page)
+            .and_then(|page| page.documents.get(&document.id)?.page_api.clone());
+        let page_api = match (&look, known) {
+            (_, Some(known)) => Some(known),
+            (Some(look), None) if targets.is_session_root(document) => {
+                PageApi::enter(&document.session, look.present).await.ok()
+            }
+            _ => None,
+        };
+        let own = match &page_api {
+            Some(api) => api.list().await,
+            None => None,
+        };
+        Seen { document: document.id, look, page_api, own }
+    }
+
     /// Takes in what the documents said. True when nothing happened meanwhile.
-    fn take_looks(&self, page: PageId, epoch: u64, looks: Vec<(DocumentId, Option<Look>)>) -> bool {
+    fn take_looks(
+        self: &Arc<Self>,
+        targets: &Arc<Targets>,
+        page: PageId,
+        epoch: u64,
+        looks: Vec<Seen>,
+    ) -> bool {
+        let current: HashSet<DocumentId> = targets.documents_of(page).iter().map(|d| d.id).collect();
         let mut pages = self.pages();
         let Some(entry) = pages.get_mut(&page) else { return true };
-        for (document, look) in looks {
+        for seen in looks.into_iter().filter(|seen| current.contains(&seen.document)) {
+            let known = entry.documents.entry(seen.document).or_default();
             // What a document said before its last change is better than nothing; the next look follows.
-            if let Some(look) = look {
-                entry.documents.entry(document).or_default().look = Some(look);
+            known.look = seen.look.or(known.look.take());
+            if let (Some(api), true, None) = (&seen.page_api, seen.own.is_some(), &known.own) {
+                tokio::spawn(follow_page_api(Arc::downgrade(self), targets.clone(), page, api.clone()));
             }
+            known.page_api = seen.page_api;
+            known.own = seen.own;
         }
         entry.seen = epoch;
         entry.looking = entry.epoch != epoch;
         !entry.looking
     }
 
+    /// The way to an API of the page's own, for a call.
+    pub(super) fn page_api(&self, page: PageId, document: DocumentId) -> Option<PageApi> {
+        self.pages().get(&page)?.documents.get(&document)?.page_api.clone()
+    }
+
     /// The tools of a page now.
     pub fn list(&self, targets: &Targets, page: PageId) -> PageToolList {
         let mut documents = targets.documents_of(page);
-        documents.sort_by(|a, b| a.frame_path.cmp(&b.frame_path));
+        documents.sort_by_cached_key(Document::place);
         let pages = self.pages();
+        let nothing = DocumentTools::default();
         let known = pages.get(&page);
-        let tools_of = |id: &DocumentId| known.and_then(|known| known.documents.get(id));
-        let top = documents.first();
-        let top_origin = top.map(|top| origin_of(top, tools_of(&top.id)));
-        let (support, reason) = support(top.and_then(|top| tools_of(&top.id)?.look.as_ref()));
+        let tools_of = |id: &DocumentId| known.and_then(|known| known.documents.get(id)).unwrap_or(&nothing);
+        let Some(top) = documents.first() else { return PageToolList::empty() };
+        let offered = tools_of(&top.id);
+        let (support, reason) = offered.support();
+        let admission = Admission {
+            top_origin: offered.origin(top),
+            exposed: offered.look.as_ref().map(|look| &look.exposed),
+            allowed_frames: &self.allowed_frames,
+        };
         let mut list = PageToolList { support, reason, tools: Vec::new(), skipped: Vec::new() };
         for document in &documents {
-            let Some(offered) = tools_of(&document.id) else { continue };
-            let origin = origin_of(document, Some(offered));
-            let same_origin = origin != "null" && Some(&origin) == top_origin.as_ref();
-            for definition in offered.definitions() {
-                if document.is_top() || same_origin {
-                    list.tools.push(page_tool(document, &origin, definition));
+            let offered = tools_of(&document.id);
+            let origin = offered.origin(document);
+            for (definition, via) in offered.definitions() {
+                if document.is_top() || admission.admits(&origin, &definition.name) {
+                    list.tools.push(page_tool(document, &origin, definition, via));
                 } else {
-                    let reason = format!("a frame of another origin ({origin}) offers it");
+                    let reason = format!(
+                        "a frame of another origin ({origin}) offers it and does not expose it to this page; --allow-frames {origin} admits it"
+                    );
                     list.skipped.push(Skipped { name: definition.name, reason });
                 }
             }
@@ -197,109 +272,63 @@ impl Registry {
     }
 }
 
-fn document_of_frame(targets: &Targets, page: PageId, frame: &str) -> Option<DocumentId> {
-    targets.state().pages.get(&page)?.frames.get(frame).map(|document| document.id)
+fn document_of_frame(
+    targets: &Targets,
+    page: PageId,
+    session: &CdpSession,
+    frame: &str,
+) -> Option<DocumentId> {
+    let state = targets.state();
+    let document = state.pages.get(&page)?.frames.get(frame)?;
+    // A frame that has moved to another process is spoken for by that one.
+    let is_spoken_for = document.session.id() == session.id() || document.loader.is_empty();
+    is_spoken_for.then_some(document.id)
 }
 
-/// Documents whose tools may be offered: the top one, those of its origin, and those that inherit theirs.
-fn may_be_of_top_origin(document: &Document, all: &[Document]) -> bool {
-    let top = all.iter().find(|document| document.is_top());
-    document.is_top()
-        || document.url.starts_with("about:")
-        || document.url.starts_with("blob:")
-        || top.is_some_and(|top| top.protocol_origin == document.protocol_origin)
+/// Which tools of frames may be offered.
+struct Admission<'a> {
+    top_origin: String,
+    /// What frames of other origins expose to the top document.
+    exposed: Option<&'a HashSet<(String, String)>>,
+    allowed_frames: &'a [String],
 }
 
-fn origin_of(document: &Document, tools: Option<&DocumentTools>) -> String {
-    match tools.and_then(|tools| tools.look.as_ref()) {
-        Some(look) => look.origin.clone(),
-        None if document.protocol_origin.ends_with("://") || document.protocol_origin.is_empty() => {
-            "null".into()
-        }
-        None => document.protocol_origin.trim_end_matches('/').to_owned(),
+impl Admission<'_> {
+    fn admits(&self, origin: &str, name: &str) -> bool {
+        let is_exposed =
+            || self.exposed.is_some_and(|exposed| exposed.contains(&(origin.to_owned(), name.to_owned())));
+        origin != "null"
+            && (origin == self.top_origin || self.allowed_frames.iter().any(|o| o == origin) || is_exposed())
     }
 }
 
-fn support(look: Option<&Look>) -> (Support, Option<String>) {
-    let absent = |reason: &str| (Support::Absent, Some(reason.to_owned()));
-    match look {
-        None => absent("The page has not told yet what it offers: it is still loading, or busy."),
-        Some(look) if !look.secure => {
-            absent("The page is no secure context: WebMCP exists only over HTTPS and on localhost.")
-        }
-        Some(look) if !look.present => absent(
-            "This browser has no WebMCP: it is too old (Chromium 156 is known to work) or has it switched off.",
-        ),
-        Some(Look { failure: Some(failure), .. }) => {
-            (Support::Native, Some(format!("The browser refuses to list the page's tools: {failure}")))
-        }
-        Some(_) => (Support::Native, None),
+/// Origins of the page's frames that are not the top document's.
+fn other_origins(documents: &[Document]) -> Vec<String> {
+    let top = documents.first().map(|top| top.protocol_origin.as_str()).unwrap_or_default();
+    let origins = documents.iter().map(|document| document.protocol_origin.as_str());
+    let others: HashSet<&str> =
+        origins.filter(|origin| *origin != top && !origin.is_empty() && !origin.ends_with("://")).collect();
+    others.into_iter().map(Into::into).collect()
+}
+
+/// Looks again whenever a page's own API says that its list changed, for as long as its document lives.
+async fn follow_page_api(registry: Weak<Registry>, targets: Arc<Targets>, page: PageId, api: PageApi) {
+    while api.changed().await.is_ok() {
+        let Some(registry) = registry.upgrade() else { return };
+        registry.look_again(&targets, page);
+        // A page that says so all the time is looked at now and then.
+        tokio::time::sleep(BREATH * 10).await;
     }
 }
 
-fn page_tool(document: &Document, origin: &str, definition: Definition) -> PageTool {
+fn page_tool(document: &Document, origin: &str, definition: Definition, via: Via) -> PageTool {
     PageTool {
         page: document.page,
         document: document.id,
         frame: document.frame.clone(),
         frame_path: document.frame_path.clone(),
         origin: origin.to_owned(),
+        via,
         definition: Arc::new(definition),
     }
-}
-
-impl DocumentTools {
-    /// What both sources say together, sorted by name.
-    fn definitions(&self) -> Vec<Definition> {
-        let seen: BTreeMap<&str, &SeenTool> =
-            self.look.iter().flat_map(|look| &look.tools).map(|tool| (tool.name.as_str(), tool)).collect();
-        let mut names: Vec<&str> =
-            self.announced.keys().map(String::as_str).chain(seen.keys().copied()).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-            .into_iter()
-            .map(|name| definition(name, self.announced.get(name), seen.get(name).copied()))
-            .collect()
-    }
-}
-
-fn definition(name: &str, announced: Option<&AnnouncedTool>, seen: Option<&SeenTool>) -> Definition {
-    let description = announced.map_or_else(|| seen.map_or("", |s| &s.description), |a| &a.description);
-    let title = seen.map(|s| text::one_line(&s.title, limits::SHORT_TEXT_CHARS)).filter(|t| !t.is_empty());
-    let schema = seen
-        .and_then(|s| s.input_schema.as_deref())
-        .or_else(|| announced.and_then(|a| a.input_schema.as_deref()));
-    Definition {
-        name: name.to_owned(),
-        title,
-        description: text::bounded(description, limits::DESCRIPTION_CHARS),
-        schema: schema.and_then(readable_schema),
-        annotations: annotations(announced, seen),
-        form: announced.is_some_and(|a| a.backend_node_id.is_some()),
-        registered_at: announced.and_then(registration_site),
-    }
-}
-
-/// The schema, unless it is nested so deeply that no reader could use it.
-fn readable_schema(raw: &RawValue) -> Option<Value> {
-    (depth(raw.get()) <= limits::JSON_LEVELS).then(|| decode(raw).ok()).flatten()
-}
-
-/// A hint counts when either source gives it: a form's hints, for one, come from the protocol alone.
-fn annotations(announced: Option<&AnnouncedTool>, seen: Option<&SeenTool>) -> Annotations {
-    let told = announced.and_then(|a| a.annotations.clone()).unwrap_or_default();
-    let seen: Annotations = seen.and_then(|s| s.annotations).unwrap_or_default().into();
-    Annotations {
-        read_only: told.read_only || seen.read_only,
-        untrusted_content: told.untrusted_content || seen.untrusted_content,
-        consequential: told.consequential || seen.consequential,
-        debugging: told.debugging || seen.debugging,
-    }
-}
-
-fn registration_site(tool: &AnnouncedTool) -> Option<String> {
-    let frame = tool.stack_trace.as_ref()?.call_frames.first()?;
-    let site = format!("{}:{}", frame.url, frame.line_number.saturating_add(1));
-    Some(text::one_line(&site, limits::SHORT_TEXT_CHARS))
 }

@@ -1,8 +1,8 @@
-//! The two ways to start and stop a run in a page.
+//! The ways to start and stop a run in a page.
 //!
 //! The protocol's `WebMCP.invokeTool` is the rule: it works while the page is busy, sees what was thrown and
 //! gets the answer of a run that navigates. Chromium 156 refuses property names there that are not ASCII; such
-//! arguments go through `executeTool()` in our isolated world.
+//! arguments go through `executeTool()` in our isolated world. Tools of a page's own API run through that API.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,9 +11,12 @@ use std::sync::{Arc, OnceLock};
 
 use pagebridge_cdp::{Call, CdpError, CdpSession};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::page_api::{self, PageApi};
 use super::{PageTool, discover};
+use crate::targets::Document;
 
 const EXECUTE: &str = include_str!("execute.js");
 const ABORT: &str = "token => globalThis.running?.get(token)?.abort()";
@@ -22,8 +25,10 @@ const ABORT: &str = "token => globalThis.running?.get(token)?.abort()";
 pub(super) enum Started {
     /// The protocol runs it, under this id; the answer comes as an event.
     Invoked(String),
-    /// It ran to its end in the page.
+    /// It ran to its end in the page, which gave a text.
     Returned(Option<String>),
+    /// It ran to its end in the page's own API, which gave a value.
+    Gave(Box<RawValue>),
     /// It failed in the page, which tells in-page callers no reason.
     Failed(String),
     /// There is no such tool any more.
@@ -41,11 +46,19 @@ pub(super) enum Route {
         /// Our world in the tool's document, once it is known.
         context: Arc<OnceLock<i64>>,
     },
+    PageApi {
+        api: PageApi,
+        /// The page's `AbortController`, once it is made.
+        controller: Arc<OnceLock<String>>,
+    },
 }
 
 impl Route {
-    pub fn for_arguments(arguments: &Map<String, Value>) -> Self {
+    pub fn of(page_api: Option<PageApi>, arguments: &Map<String, Value>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
+        if let Some(api) = page_api {
+            return Self::PageApi { api, controller: Arc::default() };
+        }
         if arguments.iter().all(|(key, value)| key.is_ascii() && has_ascii_keys(value)) {
             Self::Protocol
         } else {
@@ -54,8 +67,9 @@ impl Route {
     }
 
     /// Starts the run. Dropping the future before it is polled starts nothing in the page's route.
-    pub fn start(&self, session: &CdpSession, tool: &PageTool, arguments: &Map<String, Value>) -> Starting {
+    pub fn start(&self, document: &Document, tool: &PageTool, arguments: &Map<String, Value>) -> Starting {
         let name = tool.definition.name.clone();
+        let session = &document.session;
         match self {
             Self::Protocol => {
                 let params = json!({"frameId": tool.frame, "toolName": name, "input": arguments});
@@ -64,6 +78,9 @@ impl Route {
             Self::InPage { token, context } => {
                 let input = Value::Object(arguments.clone()).to_string();
                 Box::pin(execute(session.clone(), tool.frame.clone(), name, input, *token, context.clone()))
+            }
+            Self::PageApi { api, controller } => {
+                Box::pin(run_in_page_api(api.clone(), name, arguments.clone(), controller.clone()))
             }
         }
     }
@@ -79,6 +96,7 @@ impl Route {
                     "arguments": [{"value": token}]});
                 session.call("Runtime.callFunctionOn", params)
             }),
+            Self::PageApi { controller, .. } => controller.get().map(|c| page_api::abort(session, c)),
         }
     }
 }
@@ -152,4 +170,21 @@ async fn execute(
         Ran { failure: Some(failure), .. } => Started::Failed(failure),
         Ran { returned, .. } => Started::Returned(returned),
     })
+}
+
+async fn run_in_page_api(
+    api: PageApi,
+    name: String,
+    arguments: Map<String, Value>,
+    controller: Arc<OnceLock<String>>,
+) -> Result<Started, CdpError> {
+    let made = api.controller().await?;
+    let ran = api.run(&name, &arguments, controller.get_or_init(|| made)).await;
+    match ran {
+        Ok(ran) if ran.missing => Ok(Started::Missing),
+        Ok(page_api::Ran { failure: Some(failure), .. }) => Ok(Started::Failed(failure)),
+        Ok(ran) => Ok(Started::Gave(ran.value.unwrap_or_default())),
+        Err(CdpError::Refused { .. }) => Ok(Started::Interrupted),
+        Err(error) => Err(error),
+    }
 }

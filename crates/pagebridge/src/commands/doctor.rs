@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pagebridge_browser::{Browser, CallOptions, Support, find};
+use pagebridge_browser::{Browser, CallOptions, Leaving, Navigation, Support, find};
 use pagebridge_core::duration;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -122,7 +122,7 @@ async fn webmcp(browser: &Browser) -> Check {
     let options = CallOptions { deadline: Duration::from_secs(20), cancel: CancellationToken::new() };
     let looked = async {
         let page = browser.new_page().await?;
-        browser.navigate(page, &pagebridge_browser::Navigation::Url(site.url()), &options).await?;
+        browser.navigate(page, &Navigation::Url(site.url()), Leaving::Accept, &options).await?;
         browser.settle(page).await;
         Ok::<_, pagebridge_core::ToolError>(browser.page_tools(page))
     };

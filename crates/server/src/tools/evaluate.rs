@@ -45,7 +45,7 @@ pub(super) async fn run(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
     };
     let evaluated = browser.evaluate(page.id, &wanted.function, &options).await?;
     let navigated_to = browser.arrived(arrival).await.map(|document| document.url);
-    let changes = Changes { navigated_to, dialogs: evaluated.dialogs, ..Changes::default() };
+    let changes = Changes { navigated_to, dialog: browser.dialog(page.id), ..Changes::default() };
     let note = changes.block();
     let note = if note.is_empty() { note } else { format!("\n{note}") };
     Ok(ToolOutput::text(format!("Script ran on page and returned:\n```json\n{}\n```{note}", evaluated.text)))

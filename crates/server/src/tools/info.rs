@@ -1,8 +1,9 @@
 //! `bridge_info`: what this bridge is and does now.
 
+use pagebridge_core::ToolError;
 use serde_json::{Value, json};
 
-use super::{definition as define, names, object};
+use super::{Call, Nothing, definition as define, names, object};
 use crate::output::ToolOutput;
 use crate::session::Session;
 
@@ -16,7 +17,12 @@ pub(super) fn definition() -> Value {
     )
 }
 
-pub(super) fn info(session: &Session) -> ToolOutput {
+pub(super) fn run(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
+    call.parse::<Nothing>()?;
+    Ok(info(call.session))
+}
+
+fn info(session: &Session) -> ToolOutput {
     let browser = session.slot.peek();
     let data = json!({
         "name": crate::NAME,

@@ -103,8 +103,10 @@ pub(super) async fn list(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
     let (browser, pages) = pages(call, &wanted)?;
     let mut listed = Listed { pages: Vec::new() };
     for page in pages {
-        // A page that has just loaded may be telling its tools this moment.
-        browser.settle(page.id).await;
+        if browser.dialog(page.id).is_none() {
+            // A page that has just loaded may be telling its tools this moment.
+            browser.settle(page.id).await;
+        }
         listed.pages.push(listed_page(call, &browser, &page, &wanted));
     }
     Ok(ToolOutput::with_data(as_text(&listed), &listed))
@@ -184,7 +186,7 @@ fn as_text(listed: &Listed) -> String {
         lines.extend(page.reason.clone());
         for tool in &page.tools {
             let description = text::one_line(&tool.description, limits::DESCRIPTION_CHARS);
-            lines.push(format!("- {}: {description:?} {}", tool.name, tool.input_schema));
+            lines.push(format!("- {}: {} {}", tool.name, text::quoted(&description), tool.input_schema));
         }
         let skipped: Vec<String> =
             page.skipped.iter().map(|s| format!("{} ({})", s.name, s.reason)).collect();

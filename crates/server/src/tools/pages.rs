@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pagebridge_browser::{Browser, CallOptions, Navigation, PageId, PageInfo};
+use pagebridge_browser::{Browser, CallOptions, Leaving, Navigation, PageId, PageInfo};
 use pagebridge_core::{ErrorKind, ToolError, address, limits, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Call, definition, object, time};
+use super::{Call, Nothing, definition, object, time};
 use crate::listing::Listing;
 use crate::output::ToolOutput;
 use crate::page_call::{Changes, ToolChanges};
@@ -51,6 +51,7 @@ pub(super) fn definitions() -> Vec<Value> {
                     "type": {"type": "string", "enum": ["url", "back", "forward", "reload"], "description": "What to do; url if an address is given."},
                     "url": {"type": "string", "description": "Address to load."},
                     "ignoreCache": {"type": "boolean", "description": "On reload, ask the servers for everything again."},
+                    "handleBeforeUnload": {"type": "string", "enum": ["accept", "decline"], "description": "What a page is told that asks whether it may be left; accept if absent."},
                     "pageId": page, "timeout": timeout, "waitForTools": wait,
                 }),
                 &[],
@@ -77,12 +78,22 @@ pub(super) fn definitions() -> Vec<Value> {
             object(json!({"pageId": {"type": "integer", "description": "Number of the page."}}), &["pageId"]),
             json!({"destructiveHint": true}),
         ),
+        definition(
+            "handle_dialog",
+            "Handle dialog",
+            "Answers the JavaScript dialog (alert, confirm, prompt, beforeunload) that a page shows. Until then the page does nothing else.",
+            object(
+                json!({
+                    "action": {"type": "string", "enum": ["accept", "dismiss"]},
+                    "promptText": {"type": "string", "description": "Text for a prompt."},
+                    "pageId": page,
+                }),
+                &["action"],
+            ),
+            json!({"destructiveHint": true}),
+        ),
     ]
 }
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 pub(super) fn list(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
     call.parse::<Nothing>()?;
@@ -98,7 +109,9 @@ fn pages_text(call: &Call<'_>, browser: &Browser) -> String {
     for page in browser.pages() {
         let mark = if Some(page.id) == selected { " [selected]" } else { "" };
         let crashed = if page.crashed { " [crashed: navigate_page loads it again]" } else { "" };
-        lines.push(format!("{}: {}{mark}{crashed}", page.id, described(&page)));
+        let dialog = browser.dialog(page.id).map(|d| format!(" [shows a {d}: handle_dialog answers it]"));
+        let dialog = dialog.unwrap_or_default();
+        lines.push(format!("{}: {}{mark}{crashed}{dialog}", page.id, described(&page)));
     }
     if lines.len() == 1 {
         lines.push("No pages are open.".into());
@@ -110,7 +123,7 @@ fn pages_text(call: &Call<'_>, browser: &Browser) -> String {
 fn described(page: &PageInfo) -> String {
     let url = text::one_line(&page.url, limits::SHORT_TEXT_CHARS);
     let title = text::one_line(&page.title, limits::SHORT_TEXT_CHARS);
-    if title.is_empty() || title == url { url } else { format!("{url} {title:?}") }
+    if title.is_empty() || title == url { url } else { format!("{url} {}", text::quoted(&title)) }
 }
 
 #[derive(Deserialize)]
@@ -134,6 +147,7 @@ pub(super) async fn new(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
     let visit = Visit {
         page,
         navigation: Navigation::Url(url),
+        leaving: Leaving::Accept,
         timeout: wanted.timeout,
         wait: wanted.wait_for_tools,
     };
@@ -152,9 +166,17 @@ struct Navigate {
     url: Option<String>,
     #[serde(default)]
     ignore_cache: bool,
+    handle_before_unload: Option<BeforeUnload>,
     page_id: Option<u32>,
     timeout: Option<u64>,
     wait_for_tools: Option<u64>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum BeforeUnload {
+    Accept,
+    Decline,
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -189,7 +211,11 @@ pub(super) async fn navigate(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
     let wanted: Navigate = call.parse()?;
     let navigation = wanted.navigation(call.session.options.allow_file_urls)?;
     let (browser, page) = page_to_navigate(call, &wanted, &navigation).await?;
-    let visit = Visit { page, navigation, timeout: wanted.timeout, wait: wanted.wait_for_tools };
+    let leaving = match wanted.handle_before_unload {
+        Some(BeforeUnload::Decline) => Leaving::Decline,
+        _ => Leaving::Accept,
+    };
+    let visit = Visit { page, navigation, leaving, timeout: wanted.timeout, wait: wanted.wait_for_tools };
     let (url, changes) = visit.go(call, &browser).await?;
     Ok(visited(call, &browser, &format!("Page {page} is at {url}."), &changes))
 }
@@ -216,6 +242,7 @@ async fn page_to_navigate(
 struct Visit {
     page: PageId,
     navigation: Navigation,
+    leaving: Leaving,
     timeout: Option<u64>,
     wait: Option<u64>,
 }
@@ -227,14 +254,17 @@ impl Visit {
             deadline: time(self.timeout, call.session.options.navigation_timeout),
             cancel: call.cancel.clone(),
         };
-        let dialogs = browser.navigate(self.page, &self.navigation, &options).await?;
-        browser.settle(self.page).await;
+        browser.navigate(self.page, &self.navigation, self.leaving, &options).await?;
+        let dialog = browser.dialog(self.page);
+        if dialog.is_none() {
+            browser.settle(self.page).await;
+        }
         if let Some(wait) = self.wait.filter(|_| browser.page_tools(self.page).tools.is_empty()) {
             let wait = Duration::from_millis(wait).min(TOOLS_MAX);
             or_cancelled(call, browser.wait_for_tools(self.page, wait)).await?;
         }
         let after = Listing::of(browser, self.page, &call.session.options);
-        let changes = Changes { navigated_to: None, tools: ToolChanges::between(&before, &after), dialogs };
+        let changes = Changes { navigated_to: None, tools: ToolChanges::between(&before, &after), dialog };
         let url = browser.page(self.page).map(|page| described(&page)).unwrap_or_default();
         Ok((url, changes))
     }
@@ -278,6 +308,35 @@ pub(super) async fn close(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
     let (browser, page) = call.session.page(Some(wanted.page_id))?;
     or_cancelled(call, browser.close_page(page.id)).await??;
     Ok(ToolOutput::text(format!("Closed page {}.\n{}", page.id, pages_text(call, &browser))))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct HandleDialog {
+    action: DialogAction,
+    prompt_text: Option<String>,
+    page_id: Option<u32>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum DialogAction {
+    Accept,
+    Dismiss,
+}
+
+pub(super) async fn handle_dialog(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
+    let wanted: HandleDialog = call.parse()?;
+    let (browser, page) = call.session.page(wanted.page_id)?;
+    let accept = wanted.action == DialogAction::Accept;
+    let answered =
+        or_cancelled(call, browser.answer_dialog(page.id, accept, wanted.prompt_text.as_deref())).await??;
+    let done = if accept { "Accepted" } else { "Dismissed" };
+    let mut lines = vec![format!("{done} the {} of page {}.", answered.dialog, page.id)];
+    lines.extend(answered.answer.map(|answer| format!("A page tool that waited behind it gave: {answer}")));
+    lines.extend(answered.next.map(|next| format!("The page shows a {next} now.")));
+    lines.push(pages_text(call, &browser));
+    Ok(ToolOutput::text(lines.join("\n")))
 }
 
 /// Ends a wait when the call is cancelled. What was begun goes on in the browser.
