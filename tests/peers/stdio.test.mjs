@@ -139,6 +139,7 @@ for (const sdk of SDKS) {
         assert.deepEqual(result.structuredContent.result, bare);
         assert.equal(text(result), typeof bare === "string" ? bare : JSON.stringify(bare));
       }
+      assert.match(text(await bridge.ok("evaluate_script", { function: "() => null" })), /```json\nnull\n```/);
     });
 
     test("wrong arguments never reach the page, unknown names are errors of the protocol", async (bridge) => {

@@ -178,6 +178,14 @@ async fn open(page: &CdpSession, events: &mut Events, url: &str, tool: &str) -> 
     let (mut committed, mut loaded, mut frame) = (false, false, None);
     loop {
         let event = next(events).await?;
+        if std::env::args().any(|a| a == "--debug") {
+            eprintln!(
+                "{:?} {} {}",
+                event.session,
+                event.method,
+                event.params.get().chars().take(200).collect::<String>()
+            );
+        }
         match &*event.method {
             "Page.frameNavigated" => committed |= decode::<Navigated>(&event.params)?.frame.url == url,
             "Page.loadEventFired" => loaded |= committed,

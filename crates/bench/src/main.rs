@@ -46,6 +46,8 @@ struct Options {
     /// Start every browser without its sandbox, as root must.
     #[arg(long)]
     no_sandbox: bool,
+    #[arg(long)]
+    debug: bool,
 }
 
 fn main() -> ExitCode {

@@ -54,6 +54,11 @@ impl Browser {
         &self.program
     }
 
+    /// The number of the page that came last, here or in an earlier browser.
+    pub fn last_page(&self) -> u32 {
+        self.targets.state().last_page()
+    }
+
     /// The process id.
     pub fn pid(&self) -> u32 {
         self.job.pid()
@@ -173,7 +178,7 @@ impl Browser {
         arguments: &Map<String, Value>,
         options: &CallOptions,
     ) -> Result<Answer, ToolError> {
-        self.check_no_dialog(tool.page)?;
+        self.check_usable(tool.page)?;
         let arguments = arguments::check(tool.definition.schema.as_ref(), arguments)
             .map_err(|mistakes| invalid_arguments(&tool.definition.name, &mistakes))?;
         call::run(&self.targets, &self.registry, tool, &arguments, options).await

@@ -76,6 +76,14 @@ impl Browser {
         self.targets.state().pages.get(&page)?.dialog.as_ref().map(|open| open.dialog.clone())
     }
 
+    /// Refuses what cannot go on while the page shows a dialog, or when its renderer process is gone.
+    pub fn check_usable(&self, page: PageId) -> Result<(), ToolError> {
+        if self.page(page).is_some_and(|page| page.crashed) {
+            return Err(loss::page_crashed(Outcome::NotRun));
+        }
+        self.check_no_dialog(page)
+    }
+
     /// Refuses what cannot go on while the page shows a dialog.
     pub fn check_no_dialog(&self, page: PageId) -> Result<(), ToolError> {
         match self.dialog(page) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagebridge_cdp::CdpError;
+use pagebridge_core::json::readable;
 use pagebridge_core::{ErrorKind, Outcome, ToolError, duration, limits, text};
 use serde::Deserialize;
 use serde_json::json;
@@ -36,7 +37,7 @@ impl Browser {
         function: &str,
         options: &CallOptions,
     ) -> Result<Evaluated, ToolError> {
-        self.check_no_dialog(page)?;
+        self.check_usable(page)?;
         let session = self.session(page)?;
         let mut events = self.targets.subscribe(page);
         let params = json!({
@@ -98,7 +99,9 @@ fn finish(reply: Result<pagebridge_cdp::Reply, CdpError>) -> Result<Evaluated, T
         return Err(ToolError::failed(ErrorKind::Threw, message));
     }
     let RemoteObject { kind, value, unserializable_value, .. } = reply.result;
-    let text = unserializable_value.or_else(|| value.map(|value| value.get().to_owned())).unwrap_or(kind);
+    let text = unserializable_value
+        .or_else(|| value.map(|value| readable(value.get()).into_owned()))
+        .unwrap_or(kind);
     Ok(Evaluated { text })
 }
 

@@ -25,8 +25,13 @@ const EVENTS_FD: i32 = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Browser {
-    /// Starts a browser. A failure is told as soon as the process has ended.
-    pub async fn launch(supervisor: &Supervisor, options: &BrowserOptions) -> Result<Self, StartError> {
+    /// Starts a browser. A failure is told as soon as the process has ended. Its first page gets the number after
+    /// `last_page`.
+    pub async fn launch(
+        supervisor: &Supervisor,
+        options: &BrowserOptions,
+        last_page: u32,
+    ) -> Result<Self, StartError> {
         let program = options
             .executable
             .clone()
@@ -39,7 +44,7 @@ impl Browser {
         // Whatever happens from here on, letting go of the start ends the browser.
         let starting = Starting { job, root };
         let product = starting.first_word(&program, &profile).await?;
-        let targets = Arc::new(Targets::new(starting.root.clone()));
+        let targets = Arc::new(Targets::new(starting.root.clone(), last_page));
         let registry = Arc::new(Registry::new(options.allowed_frames.clone()));
         let driver = Driver { targets: targets.clone(), registry: registry.clone() };
         tokio::spawn(driver.drive(events));

@@ -95,10 +95,10 @@ pub struct Targets {
 }
 
 impl Targets {
-    pub(crate) fn new(browser: CdpSession) -> Self {
+    pub(crate) fn new(browser: CdpSession, last_page: u32) -> Self {
         Self {
             browser,
-            state: Mutex::default(),
+            state: Mutex::new(State::new(last_page)),
             subscribers: Mutex::new(Some(Vec::new())),
             revision: watch::Sender::new(0),
         }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::text::is_hidden;
+
 /// Replaces `\uD800`-like escapes without a partner by `\uFFFD`.
 ///
 /// JavaScript strings may hold lone surrogates and `JSON.stringify` and Chromium write them as escapes,
@@ -33,6 +35,48 @@ pub fn mend_surrogates(text: &str) -> Cow<'_, str> {
             Cow::Owned(out)
         }
     }
+}
+
+/// Writes characters beyond ASCII as themselves where a browser wrote escapes for them: shorter, and readable. Characters
+/// that hide or reorder what a reader sees stay escapes, and so do lone surrogates; the value is the same.
+pub fn readable(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let mut out: Option<String> = None;
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(offset) = bytes[at..].iter().position(|b| *b == b'\\') {
+        at += offset;
+        let Some((character, length)) = character_at(bytes, at) else {
+            at = (at + 2).min(bytes.len());
+            continue;
+        };
+        let joins = matches!(character, '\u{200c}' | '\u{200d}');
+        if joins || (character > '\u{9f}' && !is_hidden(character)) {
+            let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
+            out.push_str(&text[copied..at]);
+            out.push(character);
+            copied = at + length;
+        }
+        at += length;
+    }
+    match out {
+        None => Cow::Borrowed(text),
+        Some(mut out) => {
+            out.push_str(&text[copied..]);
+            Cow::Owned(out)
+        }
+    }
+}
+
+/// The character of the escape, or pair of escapes, that starts at `at`, and its length.
+fn character_at(bytes: &[u8], at: usize) -> Option<(char, usize)> {
+    let unit = escape_at(bytes, at)?;
+    if !is_high(unit) {
+        return char::from_u32(u32::from(unit)).map(|character| (character, 6));
+    }
+    let low = escape_at(bytes, at + 6).filter(|low| is_low(*low))?;
+    let pair = char::decode_utf16([unit, low]).next()?;
+    pair.ok().map(|character| (character, 12))
 }
 
 fn is_high(unit: u16) -> bool {
@@ -90,6 +134,19 @@ mod tests {
             (r#""\uD83Dé""#, r#""\ufffdé""#),
         ] {
             assert_eq!(mend_surrogates(from), to, "{from}");
+        }
+    }
+
+    #[test]
+    fn escapes_of_readable_characters_are_undone() {
+        for (from, to) in [
+            (r#""plain \n \u0041""#, r#""plain \n \u0041""#),
+            (r#"{"\u65e5\u672c":"\u00e9"}"#, r#"{"日本":"é"}"#),
+            (r#""\ud83d\udc69\u200d\ud83d\udc67""#, r#""👩\u{200d}👧""#),
+            (r#""\u202e \u0007 \u2028 \ud800 \ud800\u00e9""#, r#""\u202e \u0007 \u2028 \ud800 \ud800é""#),
+            (r#""\\u00e9 \\\u00e9 \"""#, r#""\\u00e9 \\é \"""#),
+        ] {
+            assert_eq!(readable(from), to.replace("\\u{200d}", "\u{200d}"), "{from}");
         }
     }
 

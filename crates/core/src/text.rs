@@ -17,7 +17,8 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-fn is_hidden(c: char) -> bool {
+/// Whether a character hides or reorders what a reader sees.
+pub(crate) fn is_hidden(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         c if c.is_control() => true,

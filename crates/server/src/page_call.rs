@@ -29,6 +29,7 @@ pub struct Wanted<'a> {
 /// Finds the one tool that is meant.
 pub fn find(session: &Session, wanted: &Wanted<'_>) -> Result<(Arc<Browser>, Entry), ToolError> {
     let (browser, page) = session.page(wanted.page)?;
+    browser.check_usable(page.id)?;
     let entries = named(browser.page_tools(page.id).tools);
     let in_frame = |entry: &&Entry| {
         wanted.frame.is_none_or(|frame| *entry.tool.frame == *frame || entry.tool.frame_path == frame)

@@ -24,6 +24,7 @@ pub struct Session {
     selected: watch::Sender<Option<PageId>>,
     /// The list that the client fetched last: what its dynamic calls mean.
     listed: Mutex<Listing>,
+    /// What the client knows of the list. Held while the list is made, so that lists are told in order.
     announced: Mutex<Fingerprint>,
 }
 
@@ -96,8 +97,9 @@ impl Session {
 
     /// The list for a client that asks; from now on its dynamic calls mean these entries.
     pub fn list_for_client(&self) -> Listing {
+        let mut announced = self.announced();
         let listing = self.current_listing();
-        *self.announced() = listing.fingerprint();
+        *announced = listing.fingerprint();
         self.listed().clone_from(&listing);
         listing
     }
@@ -115,8 +117,8 @@ impl Session {
 
     /// Whether the client must be told that the list changed. Asking counts as telling.
     pub fn take_list_change(&self) -> bool {
-        let now = self.current_listing().fingerprint();
         let mut announced = self.announced();
+        let now = self.current_listing().fingerprint();
         let changed = *announced != now;
         *announced = now;
         changed

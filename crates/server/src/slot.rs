@@ -1,7 +1,7 @@
 //! The session's browser: none until a call needs one, and a new one after a loss.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pagebridge_browser::{Browser, BrowserOptions};
@@ -19,6 +19,7 @@ pub struct BrowserSlot {
     starting: tokio::sync::Mutex<()>,
     is_starting: AtomicBool,
     generation: AtomicU32,
+    untold_restart: AtomicBool,
     changed: watch::Sender<u32>,
 }
 
@@ -32,14 +33,23 @@ impl BrowserSlot {
             starting: tokio::sync::Mutex::default(),
             is_starting: AtomicBool::new(false),
             generation: AtomicU32::new(0),
+            untold_restart: AtomicBool::new(false),
             changed: watch::Sender::new(0),
         })
     }
 
     /// The browser, if one runs. Starts nothing.
     pub fn peek(&self) -> Option<Arc<Browser>> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.clone().filter(|browser| browser.is_alive())
+        self.current().clone().filter(|browser| browser.is_alive())
+    }
+
+    /// Whether the browser took the place of a lost one and nobody was told so yet. Asking counts as telling.
+    pub fn take_restart(&self) -> bool {
+        self.untold_restart.swap(false, Ordering::Relaxed)
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Arc<Browser>>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The browser; starts one where none runs. A caller that gives up does not stop the start for others.
@@ -60,14 +70,16 @@ impl BrowserSlot {
             return Ok(browser);
         }
         self.is_starting.store(true, Ordering::Relaxed);
-        let launched = Browser::launch(&self.supervisor, &self.options).await;
+        let last_page = self.current().as_ref().map_or(0, |lost| lost.last_page());
+        let launched = Browser::launch(&self.supervisor, &self.options, last_page).await;
         self.is_starting.store(false, Ordering::Relaxed);
         let browser = Arc::new(launched.map_err(|error| {
             let details = json!({"hint": error.hint});
             ToolError::not_run(ErrorKind::BrowserStartFailed, error.message).with_details(details)
         })?);
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(browser.clone());
-        self.generation.fetch_add(1, Ordering::Relaxed);
+        *self.current() = Some(browser.clone());
+        let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
+        self.untold_restart.store(generation > 1, Ordering::Relaxed);
         self.changed.send_modify(|changes| *changes += 1);
         Ok(browser)
     }

@@ -10,10 +10,11 @@ use tokio_util::sync::CancellationToken;
 use crate::handler::SessionHandler;
 use crate::session::Session;
 
-/// At the end calls under way get this long to finish. With the teardown it stays within five seconds.
-const DRAIN: Duration = Duration::from_secs(2);
+/// At the end calls under way get this long to finish. With the teardown it stays below four seconds, after which
+/// common clients send SIGKILL.
+const DRAIN: Duration = Duration::from_millis(1_200);
 /// For ending the browser and whatever else was started.
-const TEARDOWN: Duration = Duration::from_millis(2_400);
+const TEARDOWN: Duration = Duration::from_millis(2_000);
 
 /// Serves one client until it goes or `shutdown` fires, then ends everything that the session started.
 pub async fn serve_stdio(

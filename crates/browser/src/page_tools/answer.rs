@@ -1,6 +1,6 @@
 //! What a page tool gave, as a result: values, MCP-shaped answers, JSON text and thrown errors. Pure.
 
-use pagebridge_core::json::{depth, mend_surrogates};
+use pagebridge_core::json::{depth, mend_surrogates, readable};
 use pagebridge_core::{ErrorKind, ToolError, limits, text};
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,7 +49,7 @@ impl Answer {
         let Some(output) = output else { return Self::of_json(raw("null".into())) };
         match serde_json::from_str::<String>(&mend_surrogates(output.get())) {
             Ok(string) => Self::of_returned_string(string),
-            Err(_) => Self::of_json(raw(mend_surrogates(output.get()).into_owned())),
+            Err(_) => Self::of_json(raw(readable(&mend_surrogates(output.get())).into_owned())),
         }
     }
 
@@ -185,6 +185,8 @@ mod tests {
                 r#"{"z":1,"a":18446744073709551617}"#,
                 r#"{"z":1,"a":18446744073709551617}"#,
             ),
+            // Chromium escapes what is not ASCII.
+            (r#"{"\u65e5":"\u00e9"}"#, r#"{"日":"é"}"#, r#"{"日":"é"}"#),
             // JSON that Chromium left as text is not encoded twice.
             (r#""{\"é\":\"ü\"}""#, r#"{"é":"ü"}"#, r#"{"é":"ü"}"#),
             (r#""{broken""#, r#""{broken""#, "{broken"),

@@ -46,7 +46,7 @@
   };
 
   const described = (tool) => ({
-    name: String(tool.name),
+    name: tool.name,
     title: typeof tool.title === "string" ? tool.title : "",
     description: typeof tool.description === "string" ? tool.description : "",
     inputSchema: plain(tool.inputSchema) ?? null,
@@ -67,7 +67,7 @@
       const tools = [];
       for (const tool of await found.list()) {
         try {
-          tools[tools.length] = described(tool);
+          if (typeof tool.name === "string") tools[tools.length] = described(tool);
         } catch {
           // One tool that cannot be read does not hide the others.
         }

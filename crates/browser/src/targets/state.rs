@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use indexmap::IndexMap;
 use pagebridge_cdp::CdpSession;
@@ -17,13 +18,15 @@ struct Attached {
     root: FrameId,
 }
 
+/// Counts over all browsers: a tool of a browser that is gone must never fit a document of the next.
+static NEXT_DOCUMENT: AtomicU64 = AtomicU64::new(1);
+
 #[derive(Default)]
 pub(crate) struct State {
     pub pages: IndexMap<PageId, Page>,
     /// Every attached session, those of frames in other processes included.
     sessions: HashMap<Arc<str>, Attached>,
     last_page: u32,
-    last_document: u64,
 }
 
 pub(crate) struct Page {
@@ -88,6 +91,16 @@ fn is_below(path: &str, ancestor: &str) -> bool {
 }
 
 impl State {
+    /// No pages yet; the first one gets the number after `last_page`.
+    pub fn new(last_page: u32) -> Self {
+        Self { last_page, ..Self::default() }
+    }
+
+    /// The number that was given last.
+    pub fn last_page(&self) -> u32 {
+        self.last_page
+    }
+
     /// A target that we are attached to now. Its top frame has the target's id.
     pub fn add_page(&mut self, session: CdpSession, target: &TargetInfo) -> PageId {
         self.last_page += 1;
@@ -329,9 +342,8 @@ impl State {
         }
     }
 
-    fn next_document(&mut self) -> DocumentId {
-        self.last_document += 1;
-        DocumentId(self.last_document)
+    fn next_document(&self) -> DocumentId {
+        DocumentId(NEXT_DOCUMENT.fetch_add(1, Ordering::Relaxed))
     }
 }
 

@@ -93,7 +93,7 @@ fn folder() -> Check {
 
 async fn launch(args: &BrowserArgs, app: &App) -> Vec<Check> {
     let started = Instant::now();
-    let browser = match Browser::launch(&app.supervisor, &args.options()).await {
+    let browser = match Browser::launch(&app.supervisor, &args.options(), 0).await {
         Ok(browser) => browser,
         Err(error) => return vec![Check::bad("launch", error.message, error.hint)],
     };

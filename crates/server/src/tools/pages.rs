@@ -16,6 +16,9 @@ use crate::page_call::{Changes, ToolChanges};
 /// Most that `waitForTools` may wait.
 const TOOLS_MAX: Duration = Duration::from_secs(60);
 
+const RESTARTED: &str =
+    "The browser was lost and a new one was started. The pages that were open, and what they held, are gone.";
+
 pub(super) fn definitions() -> Vec<Value> {
     let page = json!({"type": "integer", "description": "Number of the page; the selected page if absent."});
     let timeout = json!({"type": "integer", "minimum": 0, "description": "Most milliseconds to wait for the load; 0 means the default."});
@@ -98,7 +101,11 @@ pub(super) fn definitions() -> Vec<Value> {
 pub(super) fn list(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
     call.parse::<Nothing>()?;
     let Some(browser) = call.session.slot.peek() else {
-        return Ok(ToolOutput::text("No pages are open. new_page opens one, and starts the browser."));
+        let lost =
+            if call.session.slot.generation() > 0 { "The browser is gone, with its pages. " } else { "" };
+        return Ok(ToolOutput::text(format!(
+            "{lost}No pages are open. new_page opens one, and starts the browser."
+        )));
     };
     Ok(ToolOutput::text(pages_text(call, &browser)))
 }
@@ -271,7 +278,8 @@ impl Visit {
 }
 
 fn visited(call: &Call<'_>, browser: &Browser, first: &str, changes: &Changes) -> ToolOutput {
-    let parts = [first.to_owned(), changes.block(), pages_text(call, browser)];
+    let restarted = if call.session.slot.take_restart() { RESTARTED } else { "" };
+    let parts = [restarted.to_owned(), first.to_owned(), changes.block(), pages_text(call, browser)];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     ToolOutput::text(parts.join("\n"))
 }
