@@ -167,14 +167,12 @@ async fn attached_page(root: &CdpSession, events: &mut Events) -> anyhow::Result
 
 /// Loads `url`; ends with the load event and the announcement of `tool`, whichever comes last. Gives the tool's frame.
 async fn open(page: &CdpSession, events: &mut Events, url: &str, tool: &str) -> anyhow::Result<String> {
-    let commands = [
-        page.call("Page.enable", json!({})),
-        page.call("WebMCP.enable", json!({})),
-        page.call("Page.navigate", json!({"url": url})),
-    ];
-    for command in commands {
+    let enabled = [page.call("Page.enable", json!({})), page.call("WebMCP.enable", json!({}))];
+    // A navigation that overtakes these takes the page to another process, and some of its events are never told.
+    for command in enabled {
         command.await?;
     }
+    page.call("Page.navigate", json!({"url": url})).await?;
     let (mut committed, mut loaded, mut frame) = (false, false, None);
     loop {
         let event = next(events).await?;

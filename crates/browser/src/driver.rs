@@ -222,7 +222,7 @@ impl Driver {
     async fn prepare(self, session: CdpSession, page: PageId, is_page: bool) {
         let enabled = session.call("Page.enable", json!({}));
         let lifecycle = session.call("Page.setLifecycleEventsEnabled", json!({"enabled": true}));
-        let frames = follow(&session, "iframe");
+        let frames = follow_frames(&session);
         self.clone().synchronise(session.clone(), page).await;
         let resumed = session.call("Runtime.runIfWaitingForDebugger", json!({}));
         let _ = (enabled.await, lifecycle.await, frames.await, resumed.await);
@@ -245,16 +245,27 @@ impl Driver {
     }
 }
 
-/// Attaches to every target of a kind below this session, now and later, before its first script runs. All
-/// others, workers among them, are left alone: one that waits for us would never start.
-pub(crate) fn follow(
+/// Attaches to the browser's pages, now and later, before their first script runs.
+pub(crate) fn follow_pages(
+    browser: &CdpSession,
+) -> impl Future<Output = Result<(), CdpError>> + Send + use<> {
+    follow(browser, &json!([{"type": "page"}, {"exclude": true}]))
+}
+
+/// Attaches to the frames of a page that have processes of their own. Workers come along: Chromium 156 holds a
+/// dedicated worker back for us even where a filter leaves it out, and only who is attached can let it go.
+fn follow_frames(page: &CdpSession) -> impl Future<Output = Result<(), CdpError>> + Send + use<> {
+    follow(page, &json!([{"type": "browser", "exclude": true}, {"type": "tab", "exclude": true}, {}]))
+}
+
+fn follow(
     session: &CdpSession,
-    kind: &str,
+    filter: &serde_json::Value,
 ) -> impl Future<Output = Result<(), CdpError>> + Send + use<> {
     let call = session.call(
         "Target.setAutoAttach",
         json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true,
-            "filter": [{"type": kind}, {"exclude": true}]}),
+            "filter": filter}),
     );
     async move { call.await.map(drop) }
 }

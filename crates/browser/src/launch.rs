@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::net::unix::pipe;
 
 use crate::browser::Browser;
-use crate::driver::{Driver, follow};
+use crate::driver::{Driver, follow_pages};
 use crate::options::BrowserOptions;
 use crate::page_tools::Registry;
 use crate::start_failure::{Seen, StartError};
@@ -48,7 +48,7 @@ impl Browser {
         let registry = Arc::new(Registry::new(options.allowed_frames.clone()));
         let driver = Driver { targets: targets.clone(), registry: registry.clone() };
         tokio::spawn(driver.drive(events));
-        if let Err(error) = follow_pages(&starting.root).await {
+        if let Err(error) = follow(&starting.root).await {
             return Err(starting.failed(&program, &profile, error.to_string()));
         }
         let job = starting.job.clone();
@@ -172,8 +172,8 @@ fn folders(options: &BrowserOptions, program: &Path) -> Result<Folders, StartErr
 }
 
 /// Attaches to every page, now and later.
-async fn follow_pages(root: &CdpSession) -> Result<(), pagebridge_cdp::CdpError> {
-    let attach = follow(root, "page");
+async fn follow(root: &CdpSession) -> Result<(), pagebridge_cdp::CdpError> {
+    let attach = follow_pages(root);
     // Titles are told to those who discover targets.
     let pages_only = json!([{"type": "page"}, {"exclude": true}]);
     let discover = root.call("Target.setDiscoverTargets", json!({"discover": true, "filter": pages_only}));

@@ -8,7 +8,7 @@ use pagebridge_cdp::{CdpError, CdpSession, Reply};
 use pagebridge_core::{ErrorKind, Outcome, ToolError, duration};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::browser::Browser;
 use crate::dialogs::{self, Dialog};
@@ -16,6 +16,9 @@ use crate::events::PageEvent;
 use crate::loss;
 use crate::page_tools::CallOptions;
 use crate::targets::{PageId, Subscription};
+
+/// For the browser's own error page to take the place of a page that could not be left for another.
+const FOR_ERROR_PAGE: Duration = Duration::from_millis(500);
 
 /// Where a page is sent.
 #[derive(Debug, Clone)]
@@ -125,7 +128,14 @@ impl Waiting {
         let reply = self.answer("Page.navigate", json!({"url": url})).await?;
         let navigated: Navigated = reply.decode().map_err(|e| loss::tool_error(&e, Outcome::Unknown))?;
         match navigated {
-            Navigated { error_text: Some(reason), .. } => Err(failed(url, &reason)),
+            Navigated { error_text: Some(reason), loader_id } => {
+                // The browser's error page comes a moment later; until then the old document seems to be there still.
+                if let Some(loader) = loader_id.filter(|_| reason != "net::ERR_ABORTED") {
+                    self.expected = Expected::Loader(loader);
+                    let _ = timeout(FOR_ERROR_PAGE, self.until_loaded()).await;
+                }
+                Err(failed(url, &reason))
+            }
             // Only the fragment changed: the document stays.
             Navigated { loader_id: None, .. } => Ok(()),
             Navigated { loader_id: Some(loader), .. } => {

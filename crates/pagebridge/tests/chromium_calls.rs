@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use pagebridge_testkit::bridge::browser_args;
 use pagebridge_testkit::raw::Raw;
 use pagebridge_testkit::site::Site;
+use pagebridge_testkit::watch::descendants;
 use serde_json::{Value, json};
 use support::{EXE, World, page};
 
@@ -102,14 +103,9 @@ async fn a_frame_removed_during_a_call_ends_it() {
 async fn a_renderer_that_crashes_during_a_call_ends_it() {
     let world = pending().await;
     let kill = async {
-        let renderers: Vec<_> = world
-            .bridge
-            .marker
-            .alive()
-            .into_iter()
-            .filter(|p| p.cmdline.contains("--type=renderer"))
-            .collect();
-        assert!(!renderers.is_empty(), "{:?}", world.bridge.marker.alive());
+        let mut renderers = descendants(world.bridge.pid());
+        renderers.retain(|process| process.cmdline.contains("--type=renderer"));
+        assert!(!renderers.is_empty());
         for renderer in renderers {
             let pid = nix::unistd::Pid::from_raw(i32::try_from(renderer.pid).expect("a pid"));
             let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
@@ -198,7 +194,7 @@ async fn a_cancelled_call_reaches_the_page_and_is_never_answered() {
         ))
         .await;
         let log = call("evaluate_script", json!({"function": "() => log.join()"}));
-        let mut wait_for = async |wanted: &str, raw: &mut Raw| {
+        let wait_for = async |wanted: &str, raw: &mut Raw| {
             let started = Instant::now();
             loop {
                 let answer = raw.request("2", "tools/call", Some(&log)).await;

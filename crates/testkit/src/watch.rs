@@ -98,6 +98,26 @@ pub fn own_zombies() -> Vec<Proc> {
         .collect()
 }
 
+/// The running processes below this one. Chromium's renderers overwrite their environment, so no mark finds them.
+pub fn descendants(of: u32) -> Vec<Proc> {
+    let all: Vec<(u32, u32)> = pids().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found = vec![of];
+    let mut at = 0;
+    while at < found.len() {
+        let children = all.iter().filter(|(_, parent)| *parent == found[at]).map(|(pid, _)| *pid);
+        found.extend(children.collect::<Vec<_>>());
+        at += 1;
+    }
+    found.into_iter().skip(1).filter_map(describe).filter(|found| !is_dead(found)).collect()
+}
+
+/// Those of these processes that still run.
+pub fn still_running(processes: &[Proc]) -> Vec<Proc> {
+    let again = processes.iter().filter_map(|known| Some((known, describe(known.pid)?)));
+    // Another command line is another process with the same id.
+    again.filter(|(known, now)| !is_dead(now) && now.cmdline == known.cmdline).map(|(_, now)| now).collect()
+}
+
 /// Running processes, this one excepted, whose command line contains `path` (such as a browser profile).
 pub fn processes_mentioning(path: &Path) -> Vec<Proc> {
     let wanted = path.to_string_lossy();

@@ -17,12 +17,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// What the site consists of: path, content type, content.
 const FILES: [(&str, &str, &str); 6] = [
-    ("/", HTML, include_str!("index.html")),
-    ("/checkout", HTML, include_str!("checkout.html")),
-    ("/shop.css", "text/css; charset=utf-8", include_str!("shop.css")),
-    ("/shop.js", JS, include_str!("shop.js")),
-    ("/catalogue.js", JS, include_str!("catalogue.js")),
-    ("/checkout.js", JS, include_str!("checkout.js")),
+    ("/", HTML, include_str!("demo_site/index.html")),
+    ("/checkout", HTML, include_str!("demo_site/checkout.html")),
+    ("/shop.css", "text/css; charset=utf-8", include_str!("demo_site/shop.css")),
+    ("/shop.js", JS, include_str!("demo_site/shop.js")),
+    ("/catalogue.js", JS, include_str!("demo_site/catalogue.js")),
+    ("/checkout.js", JS, include_str!("demo_site/checkout.js")),
 ];
 const HTML: &str = "text/html; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
