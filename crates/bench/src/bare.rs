@@ -15,6 +15,8 @@ use tokio::net::unix::pipe;
 /// Chromium reads commands from this descriptor and writes to the next one.
 const COMMANDS_FD: i32 = 3;
 const EVENTS_FD: i32 = 4;
+/// No event is waited for longer.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A bare Chromium with one page.
 pub struct Bare {
@@ -176,14 +178,6 @@ async fn open(page: &CdpSession, events: &mut Events, url: &str, tool: &str) -> 
     let (mut committed, mut loaded, mut frame) = (false, false, None);
     loop {
         let event = next(events).await?;
-        if std::env::args().any(|a| a == "--debug") {
-            eprintln!(
-                "{:?} {} {}",
-                event.session,
-                event.method,
-                event.params.get().chars().take(200).collect::<String>()
-            );
-        }
         match &*event.method {
             "Page.frameNavigated" => committed |= decode::<Navigated>(&event.params)?.frame.url == url,
             "Page.loadEventFired" => loaded |= committed,
@@ -200,5 +194,6 @@ async fn open(page: &CdpSession, events: &mut Events, url: &str, tool: &str) -> 
 }
 
 async fn next(events: &mut Events) -> anyhow::Result<Event> {
-    events.recv().await.context("the bare Chromium ended")
+    let event = tokio::time::timeout(PATIENCE, events.recv()).await;
+    event.context("the bare Chromium says nothing more")?.context("the bare Chromium ended")
 }

@@ -7,10 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use pagebridge_mcp::client::Client;
 use pagebridge_process::{Job, Purpose, SpawnRequest, Stdin, Stdout, Supervisor};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::memory;
+
+/// No answer is waited for longer.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How a server is started.
 #[derive(Debug, Clone)]
@@ -92,9 +95,10 @@ impl Server {
     pub async fn call(&self, tool: &str, arguments: &Value) -> anyhow::Result<(Value, Duration)> {
         let params = json!({"name": tool, "arguments": arguments});
         let began = Instant::now();
-        let answer: Result<Box<RawValue>, _> = self.client.request("tools/call", params).await;
+        let answer = timeout(PATIENCE, self.client.request("tools/call", params)).await;
         let took = began.elapsed();
-        let result: Value = serde_json::from_str(answer?.get())?;
+        let answer = answer.with_context(|| format!("{}: {tool} gives no answer", self.name))??;
+        let result: Value = serde_json::from_str(answer.get())?;
         if result["isError"] == true {
             bail!("{}: {tool} failed: {}", self.name, text_of(&result));
         }

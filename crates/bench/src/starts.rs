@@ -43,6 +43,7 @@ pub async fn measure(lab: &Lab, rounds: usize) -> anyhow::Result<Starts> {
 }
 
 async fn round(lab: &Lab, starts: &mut Starts) -> anyhow::Result<()> {
+    server(lab, &lab.product, &mut starts.product).await?;
     let (bare, took) = lab.bare().await?;
     bare.end().await;
     starts.bare.push(milliseconds(took));

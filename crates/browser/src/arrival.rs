@@ -65,6 +65,11 @@ impl Seen {
             PageEvent::Loaded(loader) => {
                 self.loaded |= self.committed.as_ref().is_some_and(|document| document.loader == loader);
             }
+            // A dialog stops the load; nobody knows for how long.
+            PageEvent::DialogOpened(_) => {
+                self.started = false;
+                self.loaded = true;
+            }
             PageEvent::Closed | PageEvent::Crashed => {
                 *self = Self { loaded: true, ..Self::default() };
             }

@@ -153,22 +153,26 @@ struct Folders {
 }
 
 fn folders(options: &BrowserOptions, program: &Path) -> Result<Folders, StartError> {
-    let kept = options.user_data_dir.as_ref();
-    let make = || -> std::io::Result<Folders> {
-        let scratch = tempfile::Builder::new().prefix("pagebridge-").tempdir()?;
-        let profile = match kept {
-            Some(kept) => std::path::absolute(kept)?,
-            None => scratch.path().join("profile"),
-        };
-        std::fs::create_dir_all(&profile)?;
-        std::fs::create_dir_all(scratch.path().join("tmp"))?;
-        Ok(Folders { profile, scratch: scratch.keep() })
+    let in_temp = |error: std::io::Error| {
+        let hint = "Point TMPDIR to a folder that can be written.";
+        StartError::no_folder(program, &std::env::temp_dir(), &error, hint)
     };
-    make().map_err(|error| {
-        let profile = kept.cloned().unwrap_or_else(std::env::temp_dir);
-        let end = format!("its folders cannot be made in {}: {error}", profile.display());
-        StartError::of(&Seen { program, end, code: None, stderr: &[], profile: &profile })
-    })
+    let scratch = tempfile::Builder::new().prefix("pagebridge-").tempdir().map_err(in_temp)?;
+    std::fs::create_dir_all(scratch.path().join("tmp")).map_err(in_temp)?;
+    let profile = match &options.user_data_dir {
+        Some(kept) => std::path::absolute(kept)
+            .and_then(|kept| std::fs::create_dir_all(&kept).map(|()| kept))
+            .map_err(|error| {
+                let hint = "Choose another --user-data-dir, or leave it away for a fresh profile.";
+                StartError::no_folder(program, kept, &error, hint)
+            })?,
+        None => {
+            let fresh = scratch.path().join("profile");
+            std::fs::create_dir_all(&fresh).map_err(in_temp)?;
+            fresh
+        }
+    };
+    Ok(Folders { profile, scratch: scratch.keep() })
 }
 
 /// Attaches to every page, now and later.

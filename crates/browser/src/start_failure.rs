@@ -42,6 +42,15 @@ impl StartError {
         Self { message, hint }
     }
 
+    pub(crate) fn no_folder(program: &Path, folder: &Path, error: &std::io::Error, hint: &str) -> Self {
+        let message = format!(
+            "The browser {} was not started: its folder {} cannot be made: {error}. {hint}",
+            program.display(),
+            folder.display()
+        );
+        Self { message, hint: Some(hint.into()) }
+    }
+
     pub(crate) fn not_found() -> Self {
         let hint = "Install Chromium (Debian and Ubuntu: apt-get install chromium), or name a browser with --executable-path.";
         Self {

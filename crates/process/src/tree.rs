@@ -1,5 +1,6 @@
 //! The processes that descend from a job's child, and how to reach them after their parents are gone.
 
+use crate::stat::{Identity, Stat};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
@@ -11,54 +12,14 @@ use std::fs;
 /// separated by colons, so that a pagebridge inside a pagebridge still belongs to the outer job too.
 pub const JOB_MARK_VARIABLE: &str = "PAGEBRIDGE_JOB";
 
-/// What `/proc/PID/stat` says. A pid and a start time together name a process for good.
-#[derive(Clone, Copy)]
-struct Stat {
-    pid: i32,
-    parent: i32,
-    group: i32,
-    /// In clock ticks since boot.
-    start: u64,
-    dead: bool,
-}
-
-impl Stat {
-    fn read(pid: i32) -> Option<Self> {
-        if !cfg!(target_os = "linux") {
-            return None;
-        }
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in parentheses, may hold anything; what follows it is plain.
-        let name_end = stat.iter().rposition(|byte| *byte == b')')?;
-        let fields: Vec<&str> = std::str::from_utf8(&stat[name_end + 1..]).ok()?.split_whitespace().collect();
-        Some(Self {
-            pid,
-            parent: fields.get(1)?.parse().ok()?,
-            group: fields.get(2)?.parse().ok()?,
-            start: fields.get(19)?.parse().ok()?,
-            dead: matches!(*fields.first()?, "Z" | "X" | "x"),
-        })
-    }
-
-    /// All processes; none where there is no `/proc`.
-    fn all() -> Vec<Self> {
-        if !cfg!(target_os = "linux") {
-            return Vec::new();
-        }
-        fs::read_dir("/proc")
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| Self::read(entry.ok()?.file_name().to_str()?.parse().ok()?))
-            .collect()
-    }
-}
-
-/// The tree under one child of ours.
+/// The tree under one child of ours, or under the child of a pagebridge that is no more.
 pub(crate) struct Tree {
     /// The child: its pid is also the id of its process group.
     root: i32,
     root_start: u64,
-    /// While the child is not reaped, neither its pid nor its group id can be reused.
+    /// It was never our own child. It is then one of the `noted` as long as it runs.
+    adopted: bool,
+    /// While the child is ours and not reaped, neither its pid nor its group id can be reused.
     reaped: bool,
     mark: String,
     /// Descendants that were alive when last looked at, the root excepted.
@@ -68,9 +29,19 @@ pub(crate) struct Tree {
 impl Tree {
     /// The tree of a child that was just started with `mark` in [`JOB_MARK_VARIABLE`].
     pub(crate) fn new(root: u32, mark: String) -> Self {
-        let root = i32::try_from(root).expect("a pid fits into pid_t");
-        let root_start = Stat::read(root).map_or(0, |stat| stat.start);
-        Self { root, root_start, reaped: false, mark, noted: BTreeMap::new() }
+        let Identity { pid: root, start: root_start } = Identity::of(root);
+        Self { root, root_start, adopted: false, reaped: false, mark, noted: BTreeMap::new() }
+    }
+
+    /// The tree of somebody else's child. Without a root (it was only about to be started) the mark alone finds it.
+    pub(crate) fn adopted(root: Option<Identity>, mark: String) -> Self {
+        let Identity { pid: root, start: root_start } = root.unwrap_or(Identity { pid: 0, start: 0 });
+        Self { root, root_start, adopted: true, reaped: true, mark, noted: BTreeMap::new() }
+    }
+
+    /// The child, also after its end.
+    pub(crate) fn root(&self) -> Identity {
+        Identity { pid: self.root, start: self.root_start }
     }
 
     /// The child was waited for.
@@ -87,12 +58,17 @@ impl Tree {
     pub(crate) fn note(&mut self) {
         let own = Pid::this().as_raw();
         let mut rest = Stat::all();
-        rest.retain(|stat| stat.pid != self.root && stat.pid != own && stat.start >= self.root_start);
+        let is_root = |stat: &Stat| stat.pid == self.root && stat.start == self.root_start;
+        // Nobody keeps the pid of an adopted root from being given again, but for the root itself.
+        let group_is_ours = !self.adopted || rest.iter().any(is_root);
+        rest.retain(|stat| {
+            (self.adopted || stat.pid != self.root) && stat.pid != own && stat.start >= self.root_start
+        });
         let known = std::mem::take(&mut self.noted);
         loop {
             let mine = |stat: &Stat, noted: &BTreeMap<i32, Stat>| {
                 known.get(&stat.pid).is_some_and(|known| known.start == stat.start)
-                    || stat.group == self.root
+                    || (stat.group == self.root && group_is_ours)
                     || (stat.parent == self.root && !self.reaped)
                     || noted.contains_key(&stat.parent)
             };
@@ -153,7 +129,7 @@ impl Tree {
 
     /// There is no `/proc`; the group is all that we have.
     fn is_blind(&self) -> bool {
-        self.root_start == 0
+        self.root_start == 0 && self.root > 1
     }
 
     /// Sends to the group alone, as long as its id is surely ours.
@@ -168,7 +144,7 @@ impl Tree {
         self.signal_group(Signal::SIGCONT);
         for noted in self.noted.values() {
             let leads = noted.group == noted.pid || !self.noted.contains_key(&noted.group);
-            let in_group = noted.group == self.root;
+            let in_group = noted.group == self.root && !self.adopted;
             if if in_group { self.reaped } else { leads } {
                 send(noted, Signal::SIGTERM);
                 send(noted, Signal::SIGCONT);

@@ -158,11 +158,11 @@ pub(super) async fn new(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
         timeout: wanted.timeout,
         wait: wanted.wait_for_tools,
     };
-    let (url, changes) = visit.go(call, &browser).await.map_err(|error| {
+    let (place, changes) = visit.go(call, &browser).await.map_err(|error| {
         let told = format!("{} The new page {page} stays open.", error.message);
         ToolError { message: told, ..error }
     })?;
-    Ok(visited(call, &browser, &format!("Opened page {page} at {url}."), &changes))
+    Ok(visited(call, &browser, &format!("Opened page {page} at {place}"), &changes))
 }
 
 #[derive(Deserialize)]
@@ -223,8 +223,8 @@ pub(super) async fn navigate(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
         _ => Leaving::Accept,
     };
     let visit = Visit { page, navigation, leaving, timeout: wanted.timeout, wait: wanted.wait_for_tools };
-    let (url, changes) = visit.go(call, &browser).await?;
-    Ok(visited(call, &browser, &format!("Page {page} is at {url}."), &changes))
+    let (place, changes) = visit.go(call, &browser).await?;
+    Ok(visited(call, &browser, &format!("Page {page} is at {place}"), &changes))
 }
 
 /// The page that is meant; where none is open and an address is given, a new one.
@@ -255,6 +255,7 @@ struct Visit {
 }
 
 impl Visit {
+    /// Where the page is now, as the end of a sentence, and what changed.
     async fn go(&self, call: &Call<'_>, browser: &Browser) -> Result<(String, Changes), ToolError> {
         let before = Listing::of(browser, self.page, &call.session.options);
         let options = CallOptions {
@@ -272,8 +273,12 @@ impl Visit {
         }
         let after = Listing::of(browser, self.page, &call.session.options);
         let changes = Changes { navigated_to: None, tools: ToolChanges::between(&before, &after), dialog };
-        let url = browser.page(self.page).map(|page| described(&page)).unwrap_or_default();
-        Ok((url, changes))
+        let mut place = browser.page(self.page).map(|page| described(&page)).unwrap_or_default();
+        place.push('.');
+        if after.entries.is_empty() && changes.dialog.is_none() {
+            place.push_str(" It offers no tools of its own so far; waitForTools waits for late ones.");
+        }
+        Ok((place, changes))
     }
 }
 
