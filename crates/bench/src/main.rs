@@ -46,8 +46,6 @@ struct Options {
     /// Start every browser without its sandbox, as root must.
     #[arg(long)]
     no_sandbox: bool,
-    #[arg(long)]
-    debug: bool,
 }
 
 fn main() -> ExitCode {

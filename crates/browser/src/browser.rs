@@ -1,17 +1,20 @@
 //! One running browser and what can be done with its pages.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pagebridge_cdp::{CdpError, CdpSession};
+use pagebridge_cdp::{CdpError, CdpSession, Endpoint};
 use pagebridge_core::{ErrorKind, Outcome, ToolError, limits};
 use pagebridge_process::Job;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::attach::Foreign;
 use crate::loss;
 use crate::page_tools::{Answer, CallOptions, PageTool, PageToolList, Registry, arguments, call};
+use crate::snapshot::{KeptTrees, uids::Uids};
 use crate::targets::{Document, DocumentId, PageId, PageInfo, Targets};
 
 /// For a new tab to be made and prepared.
@@ -19,29 +22,42 @@ const NEW_PAGE: Duration = Duration::from_secs(15);
 /// For the browser to close by itself, before signals are used.
 const POLITE_CLOSE: Duration = Duration::from_secs(1);
 
+/// Who answers for a browser's process.
+pub(crate) enum Owner {
+    /// We do: it is a child of ours.
+    Child { job: Job, program: PathBuf },
+    /// Somebody else does.
+    Foreign(Foreign),
+}
+
 /// A running browser. Dropping it leaves it to the supervisor's end; [`Browser::close`] ends it in good order.
 pub struct Browser {
-    job: Job,
+    owner: Owner,
     pub(crate) targets: Arc<Targets>,
     pub(crate) registry: Arc<Registry>,
+    /// The names of elements that snapshots gave.
+    pub(crate) uids: Uids,
+    pub(crate) kept_trees: KeptTrees,
     product: String,
-    program: PathBuf,
 }
 
 impl Browser {
     pub(crate) fn new(
-        job: Job,
+        owner: Owner,
         targets: Arc<Targets>,
         registry: Arc<Registry>,
         product: String,
-        program: PathBuf,
     ) -> Self {
-        Self { job, targets, registry, product, program }
+        Self { owner, targets, registry, uids: Uids::default(), kept_trees: KeptTrees::default(), product }
     }
 
     /// Whether it still runs and listens.
     pub fn is_alive(&self) -> bool {
-        !self.targets.browser().is_closed() && self.job.try_exit().is_none()
+        let runs = match &self.owner {
+            Owner::Child { job, .. } => job.try_exit().is_none(),
+            Owner::Foreign(_) => true,
+        };
+        runs && !self.targets.browser().is_closed()
     }
 
     /// Product and version, like `Chrome/156.0.8078.114`.
@@ -49,9 +65,29 @@ impl Browser {
         &self.product
     }
 
-    /// The executable.
-    pub fn program(&self) -> &Path {
-        &self.program
+    /// The executable of a browser of ours.
+    pub fn program(&self) -> Option<&Path> {
+        match &self.owner {
+            Owner::Child { program, .. } => Some(program),
+            Owner::Foreign(_) => None,
+        }
+    }
+
+    /// Where a browser of somebody else is: as it was given, and the address that answered.
+    pub fn endpoint(&self) -> Option<(&Endpoint, SocketAddr)> {
+        self.foreign().map(|foreign| (foreign.endpoint(), foreign.address()))
+    }
+
+    /// Whether a browser of somebody else shows no windows. `None` for one of ours, which does as it was told.
+    pub fn is_headless(&self) -> Option<bool> {
+        self.foreign().map(Foreign::is_headless)
+    }
+
+    fn foreign(&self) -> Option<&Foreign> {
+        match &self.owner {
+            Owner::Child { .. } => None,
+            Owner::Foreign(foreign) => Some(foreign),
+        }
     }
 
     /// The number of the page that came last, here or in an earlier browser.
@@ -59,9 +95,12 @@ impl Browser {
         self.targets.state().last_page()
     }
 
-    /// The process id.
-    pub fn pid(&self) -> u32 {
-        self.job.pid()
+    /// The process id of a browser of ours.
+    pub fn pid(&self) -> Option<u32> {
+        match &self.owner {
+            Owner::Child { job, .. } => Some(job.pid()),
+            Owner::Foreign(_) => None,
+        }
     }
 
     /// Changes with every page, document and tool that comes or goes.
@@ -72,6 +111,11 @@ impl Browser {
     /// All pages, in the order in which they came.
     pub fn pages(&self) -> Vec<PageInfo> {
         self.targets.pages()
+    }
+
+    /// The page that came first of those that are there, prepared or not.
+    pub fn first_page(&self) -> Option<PageId> {
+        self.targets.state().pages.first().map(|(page, _)| *page)
     }
 
     /// One page, if it is there.
@@ -103,6 +147,9 @@ impl Browser {
                 .call("Target.createTarget", json!({"url": "about:blank"}))
                 .await?
                 .decode()?;
+            if let Some(foreign) = self.foreign() {
+                foreign.opened(created.target_id.clone());
+            }
             self.prepared(&created.target_id).await
         };
         match tokio::time::timeout(NEW_PAGE, opened).await {
@@ -117,8 +164,9 @@ impl Browser {
         let mut revision = self.targets.revision();
         loop {
             revision.borrow_and_update();
+            let is_prepared = |page: &&crate::targets::Page| page.ready && !page.unresponsive;
             let ready =
-                self.targets.state().page_of_target(target).filter(|page| page.ready).map(|p| p.info().id);
+                self.targets.state().page_of_target(target).filter(is_prepared).map(|page| page.info().id);
             if let Some(page) = ready {
                 return Ok(page);
             }
@@ -184,13 +232,18 @@ impl Browser {
         call::run(&self.targets, &self.registry, tool, &arguments, options).await
     }
 
-    /// Ends the browser: politely, so that a kept profile is written, then by signals. Returns when it is gone.
+    /// Ends a browser of ours: politely, so that a kept profile is written, then by signals. Returns when it is
+    /// gone. One of somebody else only loses the pages that we opened, and us.
     pub async fn close(&self) {
+        let job = match &self.owner {
+            Owner::Child { job, .. } => job,
+            Owner::Foreign(foreign) => return foreign.leave(&self.targets).await,
+        };
         drop(self.targets.browser().call("Browser.close", json!({})));
-        if tokio::time::timeout(POLITE_CLOSE, self.job.exited()).await.is_err() {
-            tracing::debug!(pid = self.job.pid(), "the browser did not close by itself");
+        if tokio::time::timeout(POLITE_CLOSE, job.exited()).await.is_err() {
+            tracing::debug!(pid = job.pid(), "the browser did not close by itself");
         }
-        self.job.stop().await;
+        job.stop().await;
     }
 
     pub(crate) fn session(&self, page: PageId) -> Result<CdpSession, ToolError> {

@@ -78,8 +78,12 @@ impl Browser {
 
     /// Refuses what cannot go on while the page shows a dialog, or when its renderer process is gone.
     pub fn check_usable(&self, page: PageId) -> Result<(), ToolError> {
-        if self.page(page).is_some_and(|page| page.crashed) {
+        let page_info = self.page(page);
+        if page_info.as_ref().is_some_and(|page| page.crashed) {
             return Err(loss::page_crashed(Outcome::NotRun));
+        }
+        if page_info.is_some_and(|page| page.unresponsive) {
+            return Err(loss::page_unresponsive());
         }
         self.check_no_dialog(page)
     }

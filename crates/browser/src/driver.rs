@@ -3,6 +3,7 @@
 //! It never waits for the browser: what must be asked is asked in tasks of its own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pagebridge_cdp::{CdpError, CdpSession, Event, Events, decode};
 use serde::de::DeserializeOwned;
@@ -21,7 +22,13 @@ use crate::targets::{PageId, Targets};
 pub(crate) struct Driver {
     pub targets: Arc<Targets>,
     pub registry: Arc<Registry>,
+    /// Whether pages and frames that come are held back until they are prepared. In a browser of somebody else
+    /// they are not: if we stopped, his tabs would.
+    pub holds: bool,
 }
+
+/// A page that has not answered by then is listed all the same, as one that does not answer.
+pub(crate) const TO_PREPARE: Duration = Duration::from_secs(2);
 
 /// Events of unknown shape are passed over.
 type Outcome = Result<(), serde_json::Error>;
@@ -217,19 +224,32 @@ impl Driver {
         }
     }
 
-    /// Makes a page, or a frame in a process of its own, ready: everything is switched on before its first
-    /// script runs.
+    /// Makes a page, or a frame in a process of its own, ready. A page that does not let itself be is known for
+    /// it from some time on, until it does.
     async fn prepare(self, session: CdpSession, page: PageId, is_page: bool) {
+        let set_ready = |unresponsive: bool| {
+            if is_page && let Some(page) = self.targets.state().pages.get_mut(&page) {
+                page.ready = true;
+                page.unresponsive = unresponsive;
+            }
+            self.targets.announce(page, &PageEvent::ToolsChanged);
+        };
+        let mut switched_on = std::pin::pin!(self.clone().switch_on(session, page));
+        if tokio::time::timeout(TO_PREPARE, &mut switched_on).await.is_err() {
+            set_ready(true);
+            switched_on.await;
+        }
+        set_ready(false);
+    }
+
+    /// Switches everything on that tells of a page, before its first script runs where it is held back.
+    async fn switch_on(self, session: CdpSession, page: PageId) {
         let enabled = session.call("Page.enable", json!({}));
         let lifecycle = session.call("Page.setLifecycleEventsEnabled", json!({"enabled": true}));
-        let frames = follow_frames(&session);
+        let frames = follow_frames(&session, self.holds);
         self.clone().synchronise(session.clone(), page).await;
         let resumed = session.call("Runtime.runIfWaitingForDebugger", json!({}));
         let _ = (enabled.await, lifecycle.await, frames.await, resumed.await);
-        if is_page && let Some(page) = self.targets.state().pages.get_mut(&page) {
-            page.ready = true;
-        }
-        self.targets.announce(page, &PageEvent::ToolsChanged);
     }
 
     /// Takes in the frames and tools that a page has already.
@@ -245,27 +265,43 @@ impl Driver {
     }
 }
 
-/// Attaches to the browser's pages, now and later, before their first script runs.
+/// Attaches to the browser's pages, now and later, before their first script runs where they are held back.
+/// Titles are told to those who discover targets.
 pub(crate) fn follow_pages(
     browser: &CdpSession,
+    holds: bool,
 ) -> impl Future<Output = Result<(), CdpError>> + Send + use<> {
-    follow(browser, &json!([{"type": "page"}, {"exclude": true}]))
+    let attach = follow(browser, holds, &pages_only());
+    let discover =
+        browser.call("Target.setDiscoverTargets", json!({"discover": true, "filter": pages_only()}));
+    async move {
+        attach.await?;
+        discover.await.map(drop)
+    }
+}
+
+/// The filter that lets pages through and nothing else.
+pub(crate) fn pages_only() -> serde_json::Value {
+    json!([{"type": "page"}, {"exclude": true}])
 }
 
 /// Attaches to the frames of a page that have processes of their own. Workers come along: Chromium 156 holds a
 /// dedicated worker back for us even where a filter leaves it out, and only who is attached can let it go.
-fn follow_frames(page: &CdpSession) -> impl Future<Output = Result<(), CdpError>> + Send + use<> {
-    follow(page, &json!([{"type": "browser", "exclude": true}, {"type": "tab", "exclude": true}, {}]))
+fn follow_frames(
+    page: &CdpSession,
+    holds: bool,
+) -> impl Future<Output = Result<(), CdpError>> + Send + use<> {
+    follow(page, holds, &json!([{"type": "browser", "exclude": true}, {"type": "tab", "exclude": true}, {}]))
 }
 
 fn follow(
     session: &CdpSession,
+    holds: bool,
     filter: &serde_json::Value,
 ) -> impl Future<Output = Result<(), CdpError>> + Send + use<> {
     let call = session.call(
         "Target.setAutoAttach",
-        json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true,
-            "filter": filter}),
+        json!({"autoAttach": true, "waitForDebuggerOnStart": holds, "flatten": true, "filter": filter}),
     );
     async move { call.await.map(drop) }
 }

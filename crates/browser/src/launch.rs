@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::net::unix::pipe;
 
-use crate::browser::Browser;
+use crate::browser::{Browser, Owner};
 use crate::driver::{Driver, follow_pages};
 use crate::options::BrowserOptions;
 use crate::page_tools::Registry;
@@ -37,7 +37,7 @@ impl Browser {
             .clone()
             .or_else(|| find::find(supervisor.env()))
             .ok_or_else(StartError::not_found)?;
-        let folders = folders(options, &program)?;
+        let folders = folders(supervisor, options, &program)?;
         let profile = folders.profile.clone();
         let (job, pipes) = spawn(supervisor, options, &program, folders)?;
         let (root, events) = connect(pipes.events, pipes.commands);
@@ -46,14 +46,14 @@ impl Browser {
         let product = starting.first_word(&program, &profile).await?;
         let targets = Arc::new(Targets::new(starting.root.clone(), last_page));
         let registry = Arc::new(Registry::new(options.allowed_frames.clone()));
-        let driver = Driver { targets: targets.clone(), registry: registry.clone() };
+        let driver = Driver { targets: targets.clone(), registry: registry.clone(), holds: true };
         tokio::spawn(driver.drive(events));
-        if let Err(error) = follow(&starting.root).await {
+        if let Err(error) = follow_pages(&starting.root, true).await {
             return Err(starting.failed(&program, &profile, error.to_string()));
         }
         let job = starting.job.clone();
         std::mem::forget(starting);
-        Ok(Self::new(job, targets, registry, product, program))
+        Ok(Self::new(Owner::Child { job, program }, targets, registry, product))
     }
 }
 
@@ -132,7 +132,13 @@ fn spawn(
     let (pipes, theirs) = pipes().map_err(|error| failed(format!("no pipe could be made: {error}")))?;
     let mut request = SpawnRequest::new(Purpose::Browser, "native engine", program);
     request.args = flags::arguments(options, &profile);
-    request.env.insert("TMPDIR".into(), scratch.join("tmp").to_str().map(Into::into));
+    // What Chromium would leave in the temp folder and in the home folder goes where it is removed.
+    let own = scratch.join("tmp").to_str().map(str::to_owned);
+    request.env.insert("BREAKPAD_DUMP_LOCATION".into(), own.clone());
+    request.env.insert("TMPDIR".into(), own);
+    if !options.headed {
+        request.env.insert("GSETTINGS_BACKEND".into(), Some("memory".into()));
+    }
     request.extra_fds = theirs;
     request.ladder = Ladder::exit().with_polite(Polite::Terminate);
     request.temp_dirs = vec![scratch];
@@ -152,12 +158,12 @@ struct Folders {
     scratch: PathBuf,
 }
 
-fn folders(options: &BrowserOptions, program: &Path) -> Result<Folders, StartError> {
+fn folders(supervisor: &Supervisor, options: &BrowserOptions, program: &Path) -> Result<Folders, StartError> {
     let in_temp = |error: std::io::Error| {
         let hint = "Point TMPDIR to a folder that can be written.";
         StartError::no_folder(program, &std::env::temp_dir(), &error, hint)
     };
-    let scratch = tempfile::Builder::new().prefix("pagebridge-").tempdir().map_err(in_temp)?;
+    let scratch = supervisor.temp_dir().map_err(in_temp)?;
     std::fs::create_dir_all(scratch.path().join("tmp")).map_err(in_temp)?;
     let profile = match &options.user_data_dir {
         Some(kept) => std::path::absolute(kept)
@@ -173,15 +179,4 @@ fn folders(options: &BrowserOptions, program: &Path) -> Result<Folders, StartErr
         }
     };
     Ok(Folders { profile, scratch: scratch.keep() })
-}
-
-/// Attaches to every page, now and later.
-async fn follow(root: &CdpSession) -> Result<(), pagebridge_cdp::CdpError> {
-    let attach = follow_pages(root);
-    // Titles are told to those who discover targets.
-    let pages_only = json!([{"type": "page"}, {"exclude": true}]);
-    let discover = root.call("Target.setDiscoverTargets", json!({"discover": true, "filter": pages_only}));
-    attach.await?;
-    discover.await?;
-    Ok(())
 }

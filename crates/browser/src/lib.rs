@@ -8,20 +8,27 @@
 //! ```
 
 mod arrival;
+mod attach;
 mod browser;
 mod dialogs;
 mod driver;
+mod element;
 mod evaluate;
 mod events;
 pub mod find;
 mod flags;
+mod input;
 mod launch;
 mod loss;
 mod navigate;
 mod options;
 mod page_tools;
+mod screenshot;
+mod snapshot;
 mod start_failure;
 mod targets;
+mod wait;
+mod wait_for;
 
 pub use arrival::Arrival;
 pub use browser::Browser;
@@ -30,8 +37,11 @@ pub use evaluate::Evaluated;
 pub use flags::{arguments, refuse_argument};
 pub use navigate::{Leaving, Navigation};
 pub use options::BrowserOptions;
+pub use pagebridge_cdp::Endpoint;
 pub use page_tools::{
     Annotations, Answer, CallOptions, Definition, PageTool, PageToolList, Skipped, Support, Via,
 };
+pub use screenshot::{Picture, PictureFormat, Pictures, Shot};
+pub use snapshot::{Snapshot, SnapshotOptions};
 pub use start_failure::StartError;
 pub use targets::{Document, DocumentId, PageId, PageInfo};

@@ -31,3 +31,9 @@ pub(crate) fn page_crashed(outcome: Outcome) -> ToolError {
     let message = "The page's renderer process crashed; what the page held in memory is lost. navigate_page loads it again.";
     ToolError { kind: ErrorKind::Crashed, message: message.into(), outcome, details: None }
 }
+
+/// The error of a call to a page that has never answered: what is asked of it now comes after what was asked before.
+pub(crate) fn page_unresponsive() -> ToolError {
+    let message = "The page does not answer: its renderer process is stopped or busy, or a dialog from before stands open. Nothing was done. Try again later; navigate_page may free it, close_page closes it.";
+    ToolError::not_run(ErrorKind::Timeout, message)
+}

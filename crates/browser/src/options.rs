@@ -2,9 +2,13 @@
 
 use std::path::PathBuf;
 
+use pagebridge_cdp::Endpoint;
+
 /// Choices of the user about the browser. The defaults are a headless browser with a fresh profile, sandboxed.
 #[derive(Debug, Clone, Default)]
 pub struct BrowserOptions {
+    /// A browser that somebody else runs, to be attached to. What follows is then of no use, the frames excepted.
+    pub connect: Option<Endpoint>,
     /// The executable; otherwise one is looked for ([`crate::find`]).
     pub executable: Option<PathBuf>,
     /// Show a window.

@@ -27,6 +27,7 @@ use crate::events::FrameId;
 use crate::targets::{DocumentId, PageId};
 pub use answer::Answer;
 pub use call::CallOptions;
+pub(crate) use discover::isolated_world;
 pub use registry::Registry;
 
 /// A tool that a document offers, bound to that document.

@@ -1,6 +1,9 @@
 //! Why a browser did not start, and which option helps. Pure: a function of what was seen.
 
+use std::net::SocketAddr;
 use std::path::Path;
+
+use pagebridge_cdp::{ConnectError, Endpoint};
 
 /// What was seen of a start that failed.
 #[derive(Debug)]
@@ -57,6 +60,21 @@ impl StartError {
             message: format!("No browser was found on PATH or in Playwright's cache. {hint}"),
             hint: Some(hint.into()),
         }
+    }
+}
+
+impl StartError {
+    /// No address that was given is a browser.
+    pub(crate) fn unreachable(error: &ConnectError) -> Self {
+        Self { message: format!("{error} {}", error.hint()), hint: Some(error.hint().into()) }
+    }
+
+    /// Something took the connection and is no browser, or one that cannot answer.
+    pub(crate) fn silent(endpoint: &Endpoint, address: SocketAddr, reason: &str) -> Self {
+        let hint = "Is it the address of the browser itself, and does the browser still work?";
+        let message =
+            format!("What answers at {endpoint} ({address}) cannot be attached to: {reason}. {hint}");
+        Self { message, hint: Some(hint.into()) }
     }
 }
 

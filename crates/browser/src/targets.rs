@@ -12,7 +12,7 @@ use pagebridge_cdp::CdpSession;
 use tokio::sync::{mpsc, watch};
 
 use crate::events::{FrameId, PageEvent};
-pub(crate) use state::State;
+pub(crate) use state::{Page, State};
 
 /// A page (tab) of one browser. Numbers are given once and never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,6 +74,8 @@ pub struct PageInfo {
     pub crashed: bool,
     /// Whether it is on its way to another document, or has not loaded it.
     pub loading: bool,
+    /// Whether its renderer process has not answered us even once: it is stopped, or busy for good.
+    pub unresponsive: bool,
 }
 
 /// A page's events from the moment of subscription on. `None` from it: the browser is gone.

@@ -1,5 +1,7 @@
 //! Sessions, the request table, and the two tasks that move messages.
 
+pub(crate) mod socket;
+
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -29,12 +31,12 @@ pub struct Event {
     pub params: Box<RawValue>,
 }
 
-/// The stream of all events. It ends when the pipe closes.
+/// The stream of all events. It ends when the connection closes.
 pub type Events = mpsc::UnboundedReceiver<Event>;
 
 /// The browser, or one page or frame of it, to send commands to. Cheap to clone.
 ///
-/// There is no call without a session: several clients will share one pipe, and each has its own.
+/// There is no call without a session: several clients will share one connection, and each has its own.
 #[derive(Clone)]
 pub struct CdpSession {
     shared: Arc<Shared>,
@@ -79,14 +81,8 @@ fn connect_with_limit(
     output: impl AsyncWrite + Unpin + Send + 'static,
     limit: usize,
 ) -> (CdpSession, Events) {
-    let (outgoing, queue) = mpsc::unbounded_channel();
+    let (shared, queue) = Shared::new();
     let (events, receiver) = mpsc::unbounded_channel();
-    let shared = Arc::new(Shared {
-        next_id: AtomicU64::new(1),
-        table: Mutex::default(),
-        outgoing,
-        closed: CancellationToken::new(),
-    });
     let closed = shared.closed.clone();
     tokio::spawn(async move {
         tokio::select! {
@@ -132,7 +128,7 @@ impl CdpSession {
         call
     }
 
-    /// The session with this id on the same pipe.
+    /// The session with this id on the same connection.
     pub fn session(&self, id: Arc<str>) -> Self {
         Self { shared: self.shared.clone(), id: Some(id) }
     }
@@ -142,17 +138,18 @@ impl CdpSession {
         self.id.as_ref()
     }
 
-    /// Whether the pipe is closed.
+    /// Whether the connection is closed.
     pub fn is_closed(&self) -> bool {
         self.shared.table().closed
     }
 
-    /// Closes the pipe from our side: every wait ends with [`CdpError::Closed`], and Chromium ends itself.
+    /// Closes the connection from our side: every wait ends with [`CdpError::Closed`]. A Chromium at the end of a
+    /// pipe ends itself; one at the end of a WebSocket goes on without us.
     pub fn close(&self) {
         self.shared.close();
     }
 
-    /// Completes when the pipe is closed.
+    /// Completes when the connection is closed.
     pub async fn closed(&self) {
         self.shared.closed.cancelled().await;
     }
@@ -219,6 +216,13 @@ impl Reply {
 }
 
 impl Shared {
+    /// No calls yet, and the queue of what is to be sent.
+    fn new() -> (Arc<Self>, mpsc::UnboundedReceiver<Vec<u8>>) {
+        let (outgoing, queue) = mpsc::unbounded_channel();
+        let (next_id, closed) = (AtomicU64::new(1), CancellationToken::new());
+        (Arc::new(Self { next_id, table: Mutex::default(), outgoing, closed }), queue)
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,7 @@
 /// Why a call got no result.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CdpError {
-    /// The pipe is closed: the browser is gone, or going.
+    /// The connection is closed: the browser is gone, or going, or out of reach.
     #[error("the browser closed the connection")]
     Closed,
     /// The target of this session is gone, or somebody detached from it.

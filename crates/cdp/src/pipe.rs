@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 /// Largest message that is read, in bytes. A larger one fails its own call and nothing else.
 pub const MESSAGE_LIMIT: usize = 256 * 1024 * 1024;
 /// How much of an oversized message is kept, to find the call that it answers.
-const HEAD: usize = 256;
+pub(crate) const HEAD: usize = 256;
 const CHUNK: usize = 256 * 1024;
 /// A read buffer that grew for one large message is given back when it exceeds this.
 const KEEP_CAPACITY: usize = 4 * 1024 * 1024;

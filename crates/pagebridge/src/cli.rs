@@ -1,11 +1,12 @@
 //! The command line. Every option has an environment variable: `PAGEBRIDGE_` and its name in capitals.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use pagebridge_browser::{BrowserOptions, refuse_argument};
+use pagebridge_browser::{BrowserOptions, Endpoint, refuse_argument};
 use pagebridge_core::duration;
 use pagebridge_server::{Consequential, SessionOptions};
 
@@ -38,9 +39,15 @@ pub enum Command {
     /// Call a tool of a page; prints the result. Exit status 1 when the tool fails.
     Call(Box<CallArgs>),
     /// Check Chromium, sandbox, folders and WebMCP; launches a browser once.
-    Doctor(DoctorArgs),
+    Doctor(Box<DoctorArgs>),
     /// Print the configuration that an MCP client needs.
     ClientConfig(ClientConfigArgs),
+    /// Cleans up when the pagebridge that started it is killed.
+    #[command(hide = true)]
+    Guard {
+        /// The list of what that pagebridge has started.
+        ledger: PathBuf,
+    },
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -51,6 +58,16 @@ pub enum Command {
 /// The browser's options, accepted by every command that opens one.
 #[derive(Debug, Clone, Default, Args)]
 pub struct BrowserArgs {
+    /// Use a browser that somebody else runs and never end it: its debugging port, host:port, http://host:port or ws:// address.
+    #[arg(
+        long,
+        env = CONNECT,
+        hide_env_values = true,
+        value_name = "URL|PORT",
+        value_parser = EndpointParser,
+        conflicts_with_all = ["executable_path", "headed", "browser_arg", "user_data_dir"]
+    )]
+    pub connect: Option<Endpoint>,
     /// The browser's executable; otherwise PATH and Playwright's cache are searched.
     #[arg(long, env = "PAGEBRIDGE_EXECUTABLE_PATH", value_name = "FILE")]
     pub executable_path: Option<PathBuf>,
@@ -80,6 +97,30 @@ pub struct BrowserArgs {
     pub allow_file_urls: bool,
 }
 
+/// The variable of `--connect`.
+pub const CONNECT: &str = "PAGEBRIDGE_CONNECT";
+
+/// Reads an endpoint. Clap's own errors repeat the value, and with it credentials and tokens.
+#[derive(Debug, Clone)]
+struct EndpointParser;
+
+impl TypedValueParser for EndpointParser {
+    type Value = Endpoint;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Endpoint, clap::Error> {
+        let parsed = value.to_str().ok_or_else(|| "the address is no text".to_owned());
+        parsed.and_then(Endpoint::parse).map_err(|reason| {
+            let message = format!("--connect: {reason}\n");
+            clap::Error::raw(clap::error::ErrorKind::ValueValidation, message).with_cmd(command)
+        })
+    }
+}
+
 fn browser_arg(argument: &str) -> Result<String, String> {
     match refuse_argument(argument) {
         Some(reason) => Err(reason.to_owned()),
@@ -99,6 +140,7 @@ impl BrowserArgs {
     /// The options for a launch.
     pub fn options(&self) -> BrowserOptions {
         BrowserOptions {
+            connect: self.connect.clone(),
             executable: self.executable_path.clone(),
             headed: self.headed && !self.headless,
             no_sandbox: self.no_sandbox,
@@ -108,7 +150,8 @@ impl BrowserArgs {
         }
     }
 
-    /// The same choices as a command line.
+    /// The same choices as a command line, but for `--connect`: others can read command lines, so its secrets go
+    /// into the environment ([`BrowserArgs::as_environment`]).
     pub fn as_arguments(&self) -> Vec<OsString> {
         let flag = |given: bool, name: &str| given.then(|| OsString::from(name));
         let path = |name: &str, path: &Option<PathBuf>| {
@@ -125,6 +168,11 @@ impl BrowserArgs {
         arguments.extend(self.allow_frames.iter().flat_map(|o| ["--allow-frames".into(), o.into()]));
         arguments.extend(self.browser_arg.iter().flat_map(|arg| ["--browser-arg".into(), arg.into()]));
         arguments
+    }
+
+    /// What belongs to [`BrowserArgs::as_arguments`] and must not be seen.
+    pub fn as_environment(&self) -> Option<(&'static str, &str)> {
+        self.connect.as_ref().map(|endpoint| (CONNECT, endpoint.secret()))
     }
 }
 

@@ -4,6 +4,7 @@ mod call;
 mod client_config;
 mod demo;
 mod doctor;
+mod guard;
 mod open;
 mod serve;
 mod tools;
@@ -33,6 +34,7 @@ pub async fn run(cli: Cli, app: &App) -> u8 {
         Some(Command::Call(args)) => call::run(&args, app).await,
         Some(Command::Doctor(args)) => doctor::run(&args, app).await,
         Some(Command::ClientConfig(args)) => client_config::run(&args),
+        Some(Command::Guard { ledger }) => guard::run(&ledger).await,
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "pagebridge", &mut script);

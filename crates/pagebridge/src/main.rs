@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use pagebridge_process::{HostEnv, Supervisor};
+use pagebridge_process::{GuardCommand, HostEnv, Supervisor};
 
 /// What commands share: the environment, read once, and the owner of all children.
 struct App {
@@ -17,7 +17,7 @@ struct App {
 }
 
 fn main() -> ExitCode {
-    let app = App { supervisor: Supervisor::new(HostEnv::capture()) };
+    let app = App { supervisor: supervisor(HostEnv::capture()) };
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -39,6 +39,14 @@ fn main() -> ExitCode {
     // A read of stdin cannot be called off; it must not hold up the end.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ExitCode::from(code)
+}
+
+/// The owner of all children, with a guard for the case that we are killed.
+fn supervisor(env: HostEnv) -> Supervisor {
+    match std::env::current_exe() {
+        Ok(program) => Supervisor::guarded(env, GuardCommand { program, subcommand: "guard" }),
+        Err(_) => Supervisor::new(env),
+    }
 }
 
 /// Logs go to stderr, always: stdout is the protocol, or a command's result.

@@ -40,11 +40,13 @@ async fn during_pend(world: &World, meanwhile: impl Future<Output = ()>) -> (Val
     (answer["structuredContent"]["error"].clone(), ended.saturating_duration_since(acted))
 }
 
+fn telling() -> String {
+    PENDING.replace(r#"log.push("started");"#, r#"log.push("started"); fetch("/started");"#)
+}
+
 /// A page whose `pend` tells the site when it runs.
 async fn pending() -> World {
-    let script = format!("{PENDING}\nnew MutationObserver(() => {{}});\n");
-    let script = script.replace(r#"log.push("started");"#, r#"log.push("started"); fetch("/started");"#);
-    World::with_page(&[], &script).await
+    World::with_page(&[], &telling()).await
 }
 
 fn assert_ended(error: &Value, after: Duration, kind: &str) {
@@ -85,8 +87,7 @@ async fn a_page_that_somebody_else_navigates_during_a_call_ends_it() {
 #[tokio::test]
 async fn a_frame_removed_during_a_call_ends_it() {
     let world = World::new(&[]).await;
-    let frame = page(&PENDING.replace(r#"log.push("started");"#, r#"fetch("/started");"#));
-    world.site.page("/frame", frame);
+    world.site.page("/frame", page(&telling()));
     world.site.page("/", page(r#"offer("top", () => "top");"#) + "<iframe id=f src=/frame></iframe>");
     world.bridge.text("new_page", json!({"url": world.site.url("/")})).await;
     let remove = async {
@@ -94,7 +95,7 @@ async fn a_frame_removed_during_a_call_ends_it() {
     };
     let (error, after) = during_pend(&world, remove).await;
     assert_ended(&error, after, "navigated");
-    assert_eq!(world.names().await, ["top"]);
+    world.tools_become(&["top"]).await;
     assert_eq!(world.result("top", json!({})).await, "top");
     world.finish().await;
 }

@@ -131,9 +131,8 @@ self.go = () => { history.pushState(null, "", "/detail"); list.abort(); offer("d
     world.bridge.pending_list_changes();
     assert_eq!(world.bridge.dynamic_names().await, ["page_kept", "page_list"]);
     world.evaluate("() => go()").await;
-    assert_eq!(world.names().await, ["detail", "kept"]);
     assert!(world.bridge.list_changed(Duration::from_secs(2)).await);
-    assert_eq!(world.bridge.dynamic_names().await, ["page_detail", "page_kept"]);
+    world.tools_become(&["detail", "kept"]).await;
     let error = world.error("list", json!({})).await;
     assert_eq!(error["kind"], "not_found", "{error:#}");
     let answer = world.page_call("detail", json!({})).await;

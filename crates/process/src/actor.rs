@@ -1,6 +1,7 @@
 //! The task that owns a child: it waits for the end, and ends what the child leaves behind.
 
 use crate::job::{Exit, Progress, Urgency};
+use crate::ledger::Entry;
 use crate::stdin::StdinCloser;
 use crate::tail::Tail;
 use crate::tree::Tree;
@@ -64,10 +65,10 @@ impl Actor {
                 self.ask().await
             }
         };
-        if !gone && !self.terminate().await {
-            self.kill().await;
+        let gone = gone || self.terminate().await || self.kill().await;
+        if self.reaper.remove_temp_dirs().await && gone {
+            self.reaper.strike_out();
         }
-        self.reaper.remove_temp_dirs().await;
         self.reaper.finished = true;
         self.stderr.abort();
         self.progress.send_modify(|progress| progress.done = true);
@@ -100,8 +101,8 @@ impl Actor {
         self.wait_child(begun, Step::Term).await && self.wait_tree(begun, Step::Term).await
     }
 
-    /// The SIGKILL step, repeated for what was forked meanwhile.
-    async fn kill(&mut self) {
+    /// The SIGKILL step, repeated for what was forked meanwhile. True if it was enough.
+    async fn kill(&mut self) -> bool {
         let deadline = Instant::now() + KILL_WAIT;
         loop {
             self.reaper.tree.note();
@@ -112,12 +113,12 @@ impl Actor {
                 self.ended(status).await;
             }
             if self.progress.borrow().exit.is_some() && !self.reaper.tree.has_descendants() {
-                return;
+                return true;
             }
             if Instant::now() >= deadline {
                 let pids = self.reaper.tree.pids();
                 tracing::error!(job = self.label, ?pids, "processes do not end after SIGKILL; given up");
-                return;
+                return false;
             }
         }
     }
@@ -205,11 +206,22 @@ pub(crate) async fn drain(mut stderr: ChildStderr, tail: Arc<Mutex<Tail>>) {
 pub(crate) struct Reaper {
     pub(crate) tree: Tree,
     pub(crate) temp_dirs: Vec<PathBuf>,
+    /// The job's place in the ledger. What stays there is left to the guard and the next start.
+    pub(crate) entry: Option<Entry>,
     pub(crate) finished: bool,
 }
 
 impl Reaper {
-    async fn remove_temp_dirs(&mut self) {
+    /// Nothing is left that the ledger would have to name.
+    fn strike_out(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            entry.gone();
+        }
+    }
+
+    /// True if all are gone.
+    async fn remove_temp_dirs(&mut self) -> bool {
+        let mut gone = true;
         for dir in std::mem::take(&mut self.temp_dirs) {
             for attempt in 1.. {
                 match tokio::fs::remove_dir_all(&dir).await {
@@ -217,12 +229,14 @@ impl Reaper {
                     Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.exists() => break,
                     Err(error) if attempt >= TEMP_TRIES => {
                         tracing::warn!(dir = %dir.display(), %error, "cannot remove a temporary folder");
+                        gone = false;
                         break;
                     }
                     Err(_) => sleep(TEMP_PAUSE).await,
                 }
             }
         }
+        gone
     }
 }
 
@@ -231,26 +245,33 @@ impl Drop for Reaper {
         if self.finished {
             return;
         }
+        let mut gone = false;
         for _ in 0..50 {
             self.tree.note();
             self.tree.kill();
             if !self.tree.root_runs() && !self.tree.has_descendants() {
+                gone = true;
                 break;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        remove_dirs_now(&self.temp_dirs);
+        if remove_dirs_now(&self.temp_dirs) && gone {
+            self.strike_out();
+        }
     }
 }
 
-/// Removes folders where nothing can be awaited.
-pub(crate) fn remove_dirs_now(dirs: &[PathBuf]) {
+/// Removes folders where nothing can be awaited. True if all are gone.
+pub(crate) fn remove_dirs_now(dirs: &[PathBuf]) -> bool {
+    let mut gone = true;
     for dir in dirs {
         match std::fs::remove_dir_all(dir) {
             Err(error) if dir.exists() => {
                 tracing::warn!(dir = %dir.display(), %error, "cannot remove a temporary folder");
+                gone = false;
             }
             _ => {}
         }
     }
+    gone
 }

@@ -2,16 +2,22 @@
 
 use crate::actor::{Actor, Reaper, drain, remove_dirs_now};
 use crate::error::hint;
+use crate::guard::GuardCommand;
 use crate::job::{Job, Progress, Urgency};
+use crate::ledger::{Ledger, Line};
+use crate::remains::PREFIX;
+use crate::stat::Identity;
 use crate::stdin::{self, JobStdin};
 use crate::tree::{JOB_MARK_VARIABLE, Tree};
-use crate::{HostEnv, Purpose, SpawnError, SpawnRequest, Stdin, Stdout, policy};
+use crate::{HostEnv, Purpose, SpawnError, SpawnRequest, Stdin, Stdout, TempDir, policy, sweep};
 use command_fds::{CommandFdExt, FdMapping};
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
+use std::fs::DirBuilder;
 use std::hash::BuildHasher;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,6 +45,7 @@ struct Inner {
     env: HostEnv,
     /// What the marks of our jobs begin with.
     mark: String,
+    guard: Option<GuardCommand>,
     state: Mutex<State>,
 }
 
@@ -47,6 +54,10 @@ struct State {
     closing: bool,
     spawned: u64,
     jobs: HashMap<u64, (Purpose, Job)>,
+    /// Made with the first child or temporary folder.
+    ledger: Option<Arc<Ledger>>,
+    /// The guard's stdin tells it that we are there.
+    guard: Option<(Job, Option<JobStdin>)>,
 }
 
 impl Inner {
@@ -56,15 +67,62 @@ impl Inner {
 }
 
 impl Supervisor {
-    /// A supervisor whose children get their environment out of `env`.
+    /// A supervisor whose children get their environment out of `env`. Nobody cleans up when we are killed.
     pub fn new(env: HostEnv) -> Self {
+        Self::with(env, None)
+    }
+
+    /// The same, with a guard that ends the children and removes their folders when we are killed. It starts with the
+    /// first of them.
+    pub fn guarded(env: HostEnv, guard: GuardCommand) -> Self {
+        Self::with(env, Some(guard))
+    }
+
+    fn with(env: HostEnv, guard: Option<GuardCommand>) -> Self {
         let own = format!("{}-{:016x}", std::process::id(), RandomState::new().hash_one("mark"));
-        Self(Arc::new(Inner { env, mark: own, state: Mutex::default() }))
+        Self(Arc::new(Inner { env, mark: own, guard, state: Mutex::default() }))
     }
 
     /// The host's environment.
     pub fn env(&self) -> &HostEnv {
         &self.0.env
+    }
+
+    /// Ends, in the background, what earlier pagebridges left that were killed together with their guards.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn begin_sweep(&self) {
+        let env = self.0.env.clone();
+        tokio::task::spawn_blocking(move || sweep::sweep(&env));
+    }
+
+    /// Makes a temporary folder, for a request's [`temp_dirs`](SpawnRequest::temp_dirs). Guard and sweep know it from the
+    /// moment it is there.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn temp_dir(&self) -> io::Result<TempDir> {
+        let mut state = self.0.lock();
+        if state.closing {
+            return Err(io::Error::other("shutting down"));
+        }
+        self.ensure_guard(&mut state);
+        let base = std::path::absolute(std::env::temp_dir())?;
+        loop {
+            let random = RandomState::new().hash_one("folder") >> 24;
+            let folder = base.join(format!("{PREFIX}{random:010x}"));
+            if folder.symlink_metadata().is_err() {
+                if let Some(ledger) = &state.ledger {
+                    ledger.note(Line::Folder(folder.clone()));
+                }
+                DirBuilder::new().mode(0o700).create(&folder)?;
+                return Ok(TempDir::new(folder));
+            }
+        }
     }
 
     /// Starts a process in a process group of its own. Takes a few milliseconds, in which the thread is blocked.
@@ -74,22 +132,70 @@ impl Supervisor {
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn spawn(&self, mut request: SpawnRequest) -> Result<Spawned, SpawnError> {
+    pub fn spawn(&self, request: SpawnRequest) -> Result<Spawned, SpawnError> {
         // Held over the spawn, so that a shutdown sees either the job or no process at all.
         let mut state = self.0.lock();
         if state.closing {
             remove_dirs_now(&request.temp_dirs);
             return Err(SpawnError::ShuttingDown { purpose: request.purpose, origin: request.origin });
         }
+        self.ensure_guard(&mut state);
+        self.launch(&mut state, request)
+    }
+
+    /// Starts the ledger and the guard where they are wanted and not there. Without them we go on, with a warning.
+    fn ensure_guard(&self, state: &mut State) {
+        let Some(guard) = &self.0.guard else { return };
+        let guarded = state.guard.as_ref().is_some_and(|(job, _)| job.try_exit().is_none());
+        if guarded {
+            return;
+        }
+        let ledger = match state.ledger.clone().map_or_else(|| Ledger::create(&self.0.env).map(Arc::new), Ok)
+        {
+            Ok(ledger) => state.ledger.insert(ledger).clone(),
+            Err(error) => {
+                tracing::warn!(%error, "there is no folder for the list of what is started; it may outlive a kill of this process");
+                return;
+            }
+        };
+        let mut request = SpawnRequest::new(Purpose::Guard, "pagebridge", &guard.program);
+        request.args = vec![guard.subcommand.into(), ledger.path().into()];
+        request.cwd = Some("/".into());
+        request.stdin = Stdin::Piped;
+        match self.launch(state, request) {
+            Ok(spawned) => {
+                ledger.note(Line::Guard(Identity::of(spawned.job.pid())));
+                state.guard = Some((spawned.job, spawned.stdin));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no guard; what is started may outlive a kill of this process until the next start");
+            }
+        }
+    }
+
+    fn launch(&self, state: &mut State, mut request: SpawnRequest) -> Result<Spawned, SpawnError> {
         let id = state.spawned;
+        state.spawned += 1;
         let mark = format!("{}-{id}", self.0.mark);
-        let mut child = self.start(&mut request, &mark).map_err(|source| {
-            remove_dirs_now(&request.temp_dirs);
-            let hint = hint(&source, &request.program, request.cwd.as_deref());
-            let SpawnRequest { purpose, ref origin, ref program, .. } = request;
-            SpawnError::Os { purpose, origin: origin.clone(), program: program.clone(), source, hint }
-        })?;
+        let ledger = state.ledger.as_ref().filter(|_| request.purpose != Purpose::Guard);
+        let entry = ledger.map(|ledger| ledger.job(id, &mark, &request.temp_dirs));
+        let mut child = match self.start(&mut request, &mark) {
+            Ok(child) => child,
+            Err(source) => {
+                remove_dirs_now(&request.temp_dirs);
+                if let Some(entry) = entry {
+                    entry.gone();
+                }
+                let hint = hint(&source, &request.program, request.cwd.as_deref());
+                let SpawnRequest { purpose, origin, program, .. } = request;
+                return Err(SpawnError::Os { purpose, origin, program, source, hint });
+            }
+        };
         let pid = child.id().expect("a child that was not waited for has a pid");
+        let tree = Tree::new(pid, mark);
+        if let Some(entry) = &entry {
+            entry.started(tree.root());
+        }
         let (stdin, closer) = child.stdin.take().map(stdin::shared).unzip();
         let stdout = child.stdout.take();
         let tail = Arc::default();
@@ -97,7 +203,7 @@ impl Supervisor {
         let (urgency, urgency_seen) = watch::channel(Urgency::Run);
         let (progress, progress_seen) = watch::channel(Progress::default());
         let actor = Actor {
-            reaper: Reaper { tree: Tree::new(pid, mark), temp_dirs: request.temp_dirs, finished: false },
+            reaper: Reaper { tree, temp_dirs: request.temp_dirs, entry, finished: false },
             child,
             label: format!("{} {} ({pid})", request.purpose, request.origin),
             ladder: request.ladder,
@@ -108,7 +214,6 @@ impl Supervisor {
         };
         tracing::debug!(job = actor.label, program = %request.program.display(), "started");
         let job = Job::new(pid, tail, urgency, progress_seen);
-        state.spawned += 1;
         state.jobs.insert(id, (request.purpose, job.clone()));
         let inner = Arc::downgrade(&self.0);
         tokio::spawn(async move {
@@ -136,8 +241,11 @@ impl Supervisor {
                 Stdout::Piped => Stdio::piped(),
             })
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true);
+        // The guard gets a session of its own, which the leader of a group cannot make.
+        if request.purpose != Purpose::Guard {
+            command.process_group(0);
+        }
         if let Some(cwd) = &request.cwd {
             command.current_dir(cwd);
         }
@@ -172,6 +280,9 @@ impl Supervisor {
         let kill_at = tokio::time::Instant::now() + deadline;
         let mut left = Vec::new();
         for guards in [false, true] {
+            if guards {
+                self.0.lock().ledger.iter().for_each(|ledger| ledger.close());
+            }
             let jobs: Vec<Job> = {
                 let state = self.0.lock();
                 let chosen = |(purpose, _): &&(Purpose, Job)| (*purpose == Purpose::Guard) == guards;

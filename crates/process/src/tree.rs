@@ -35,7 +35,8 @@ impl Tree {
 
     /// The tree of somebody else's child. Without a root (it was only about to be started) the mark alone finds it.
     pub(crate) fn adopted(root: Option<Identity>, mark: String) -> Self {
-        let Identity { pid: root, start: root_start } = root.unwrap_or(Identity { pid: 0, start: 0 });
+        let known = root.filter(|root| root.start > 0 || !cfg!(target_os = "linux"));
+        let Identity { pid: root, start: root_start } = known.unwrap_or(Identity { pid: 0, start: 0 });
         Self { root, root_start, adopted: true, reaped: true, mark, noted: BTreeMap::new() }
     }
 
@@ -69,6 +70,7 @@ impl Tree {
             let mine = |stat: &Stat, noted: &BTreeMap<i32, Stat>| {
                 known.get(&stat.pid).is_some_and(|known| known.start == stat.start)
                     || (stat.group == self.root && group_is_ours)
+                    || (self.adopted && is_root(stat))
                     || (stat.parent == self.root && !self.reaped)
                     || noted.contains_key(&stat.parent)
             };

@@ -128,7 +128,7 @@ impl SessionHandler {
         if called.as_ref().is_err_and(|error| error.kind == ErrorKind::Gone) {
             self.session.forget_dynamic(name);
         }
-        called
+        called.map_err(|error| self.session.told(error))
     }
 }
 

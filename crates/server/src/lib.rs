@@ -7,6 +7,7 @@
 //!                      └── output::finish (the only way out) ◄────────────┘
 //! ```
 
+mod attached;
 mod changes;
 mod handler;
 pub mod listing;

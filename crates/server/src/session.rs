@@ -22,6 +22,8 @@ pub struct Session {
     /// The browser.
     pub slot: Arc<BrowserSlot>,
     selected: watch::Sender<Option<PageId>>,
+    /// The generation of a browser of somebody else whose first page was selected.
+    adopted: Mutex<u32>,
     /// The list that the client fetched last: what its dynamic calls mean.
     listed: Mutex<Listing>,
     /// What the client knows of the list. Held while the list is made, so that lists are told in order.
@@ -36,6 +38,7 @@ impl Session {
             slot: BrowserSlot::new(supervisor, options.browser.clone()),
             options,
             selected: watch::Sender::new(None),
+            adopted: Mutex::new(0),
             listed: Mutex::default(),
             announced: Mutex::default(),
         })
@@ -78,6 +81,15 @@ impl Session {
     /// Selects a page.
     pub fn select(&self, page: PageId) {
         self.selected.send_replace(Some(page));
+    }
+
+    /// Selects the first page of a browser that was just attached to.
+    pub(crate) fn select_first_of(&self, browser: &Browser, generation: u32) {
+        let mut adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner);
+        if *adopted != generation {
+            *adopted = generation;
+            self.selected.send_replace(browser.first_page());
+        }
     }
 
     /// Changes with the selection.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pagebridge_browser::{Browser, BrowserOptions};
+use pagebridge_browser::{Browser, BrowserOptions, Endpoint};
 use pagebridge_core::{ErrorKind, ToolError};
 use pagebridge_process::Supervisor;
 use serde_json::json;
@@ -71,7 +71,10 @@ impl BrowserSlot {
         }
         self.is_starting.store(true, Ordering::Relaxed);
         let last_page = self.current().as_ref().map_or(0, |lost| lost.last_page());
-        let launched = Browser::launch(&self.supervisor, &self.options, last_page).await;
+        let launched = match &self.options.connect {
+            Some(endpoint) => Browser::attach(endpoint, &self.options, last_page).await,
+            None => Browser::launch(&self.supervisor, &self.options, last_page).await,
+        };
         self.is_starting.store(false, Ordering::Relaxed);
         let browser = Arc::new(launched.map_err(|error| {
             let details = json!({"hint": error.hint});
@@ -104,12 +107,20 @@ impl BrowserSlot {
         }
     }
 
-    /// Whether the user asked for a browser without a window.
-    pub fn is_headless(&self) -> bool {
-        !self.options.headed
+    /// Where the browser is that somebody else runs, if that is what the user wants.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        self.options.connect.as_ref()
     }
 
-    /// Ends the browser, and every other child of the supervisor, within `deadline`.
+    /// Whether the browser shows no windows; of one of somebody else that is known once we are attached.
+    pub fn is_headless(&self) -> Option<bool> {
+        match self.endpoint() {
+            Some(_) => self.peek()?.is_headless(),
+            None => Some(!self.options.headed),
+        }
+    }
+
+    /// Ends the browser (one of somebody else is only left), and every other child of the supervisor, within `deadline`.
     pub async fn shutdown(&self, deadline: Duration) {
         if let Some(browser) = self.peek() {
             let _ = tokio::time::timeout(deadline / 2, browser.close()).await;

@@ -70,7 +70,13 @@ pub fn definitions() -> Vec<Value> {
 
 /// Runs a local tool. `None` when there is none of this name.
 pub async fn run(name: &str, call: Call<'_>) -> Option<Result<ToolOutput, ToolError>> {
-    Some(match name {
+    if !names().contains(&name) {
+        return None;
+    }
+    if let Err(error) = call.session.ensure_attached(name, &call.arguments, &call.cancel).await {
+        return Some(Err(error));
+    }
+    let outcome = match name {
         "list_pages" => pages::list(&call),
         "new_page" => pages::new(&call).await,
         "navigate_page" => pages::navigate(&call).await,
@@ -82,7 +88,8 @@ pub async fn run(name: &str, call: Call<'_>) -> Option<Result<ToolOutput, ToolEr
         "page_call" => page_tools::call(&call).await,
         "bridge_info" => info::run(&call),
         _ => return None,
-    })
+    };
+    Some(outcome.map_err(|error| call.session.told(error)))
 }
 
 /// A definition of ours. `hints` are MCP annotations.

@@ -128,6 +128,12 @@ pub fn processes_mentioning(path: &Path) -> Vec<Proc> {
         .collect()
 }
 
+/// Running processes of a process group. Chromium's renderers are found by it: they write over their environment.
+pub fn processes_in_group(group: u32) -> Vec<Proc> {
+    let is_member = |pid: &u32| stat(*pid).is_some_and(|stat| stat.group == group.to_string());
+    pids().filter(is_member).filter_map(describe).filter(|found| !is_dead(found)).collect()
+}
+
 fn is_dead(found: &Proc) -> bool {
     matches!(found.state, 'Z' | 'X')
 }
@@ -140,20 +146,31 @@ fn pids() -> impl Iterator<Item = u32> {
 }
 
 fn parent(pid: u32) -> Option<u32> {
-    stat(pid)?.2.parse().ok()
+    stat(pid)?.parent.parse().ok()
 }
 
-/// Name, state and parent.
-fn stat(pid: u32) -> Option<(String, char, String)> {
+/// The head of `/proc/PID/stat`.
+struct Stat {
+    name: String,
+    state: char,
+    parent: String,
+    group: String,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
     let stat = String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/stat")).ok()?).into_owned();
     let (head, rest) = stat.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
-    let state = fields.next()?.chars().next()?;
-    Some((head.split_once('(')?.1.to_owned(), state, fields.next()?.to_owned()))
+    Some(Stat {
+        name: head.split_once('(')?.1.to_owned(),
+        state: fields.next()?.chars().next()?,
+        parent: fields.next()?.to_owned(),
+        group: fields.next()?.to_owned(),
+    })
 }
 
 fn describe(pid: u32) -> Option<Proc> {
-    let (name, state, _) = stat(pid)?;
+    let Stat { name, state, .. } = stat(pid)?;
     let cmdline = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let args: Vec<_> =
         cmdline.split(|byte| *byte == 0).filter(|arg| !arg.is_empty()).map(String::from_utf8_lossy).collect();

@@ -85,7 +85,7 @@ struct Evaluated {
 }
 
 /// The execution context of our isolated world in a document's frame. Chromium makes it once per document.
-pub(super) async fn isolated_world(session: &CdpSession, frame: &str) -> Result<i64, CdpError> {
+pub(crate) async fn isolated_world(session: &CdpSession, frame: &str) -> Result<i64, CdpError> {
     let params = json!({"frameId": frame, "worldName": "pagebridge"});
     let world: World = session.call("Page.createIsolatedWorld", params).await?.decode()?;
     Ok(world.execution_context_id)

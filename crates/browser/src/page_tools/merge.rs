@@ -71,7 +71,7 @@ fn support(look: Option<&Look>, own: Option<&[SeenTool]>) -> (Support, Option<St
         }
         Some(look) if own.is_some_and(|own| !look.present || !own.is_empty()) => (Support::Page, None),
         Some(look) if !look.present => absent(
-            "This browser has no WebMCP: it is too old (Chromium 156 is known to work) or has it switched off.",
+            "This browser has no WebMCP: it is too old (Chromium 156 is known to work) or has it switched off (--enable-features=WebMCP switches it on).",
         ),
         Some(Look { failure: Some(failure), .. }) => {
             (Support::Native, Some(format!("The browser refuses to list the page's tools: {failure}")))

@@ -34,8 +34,10 @@ pub(crate) struct Page {
     pub target: Arc<str>,
     pub session: CdpSession,
     title: String,
-    /// Set when the page is prepared: before, it is nobody's business.
+    /// Set when the page is prepared, or does not let itself be: before, it is nobody's business.
     pub ready: bool,
+    /// Set while its renderer process has not answered us even once, and time is up.
+    pub unresponsive: bool,
     pub crashed: bool,
     /// Whether the top frame is on its way to another document, or has not loaded it.
     pub loading: bool,
@@ -57,7 +59,14 @@ pub(crate) struct OpenDialog {
 impl Page {
     pub fn info(&self) -> PageInfo {
         let url = self.top().map(|document| document.url.clone()).unwrap_or_default();
-        PageInfo { id: self.id, title: self.title.clone(), url, crashed: self.crashed, loading: self.loading }
+        PageInfo {
+            id: self.id,
+            title: self.title.clone(),
+            url,
+            crashed: self.crashed,
+            loading: self.loading,
+            unresponsive: self.unresponsive,
+        }
     }
 
     pub fn top(&self) -> Option<&Document> {
@@ -122,6 +131,7 @@ impl State {
             session,
             title: target.title.clone(),
             ready: false,
+            unresponsive: false,
             crashed: false,
             loading: false,
             dialog: None,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pagebridge_browser::{Browser, CallOptions, Leaving, Navigation, Support, find};
+use pagebridge_browser::{Browser, CallOptions, Endpoint, Leaving, Navigation, Support, find};
 use pagebridge_core::duration;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -34,9 +34,14 @@ impl Check {
 
 /// Runs all checks. Exit status 69 without a working browser.
 pub async fn run(args: &DoctorArgs, app: &App) -> u8 {
-    let mut checks =
-        vec![Check::good("version", env!("CARGO_PKG_VERSION")), executable(&args.browser, app), folder()];
-    checks.extend(launch(&args.browser, app).await);
+    let mut checks = vec![Check::good("version", env!("CARGO_PKG_VERSION"))];
+    match &args.browser.connect {
+        Some(endpoint) => checks.extend(attach(endpoint, &args.browser).await),
+        None => {
+            checks.extend([executable(&args.browser, app), folder()]);
+            checks.extend(launch(&args.browser, app).await);
+        }
+    }
     app.supervisor.shutdown(Duration::from_secs(4)).await;
     if args.json {
         printer::result(&serde_json::to_string_pretty(&checks).unwrap_or_default());
@@ -45,7 +50,7 @@ pub async fn run(args: &DoctorArgs, app: &App) -> u8 {
     }
     let failed = |names: &[&str]| checks.iter().any(|check| !check.ok && names.contains(&check.name));
     match () {
-        () if failed(&["browser", "launch"]) => NO_BROWSER,
+        () if failed(&["browser", "launch", "connect"]) => NO_BROWSER,
         () if checks.iter().any(|check| !check.ok) => FAILED,
         () => DONE,
     }
@@ -106,13 +111,45 @@ async fn launch(args: &BrowserArgs, app: &App) -> Vec<Check> {
     checks
 }
 
+/// A browser of somebody else, attached to and left again.
+async fn attach(endpoint: &Endpoint, args: &BrowserArgs) -> Vec<Check> {
+    let started = Instant::now();
+    let browser = match Browser::attach(endpoint, &args.options(), 0).await {
+        Ok(browser) => browser,
+        Err(error) => return vec![Check::bad("connect", error.message, error.hint)],
+    };
+    let took = duration::show(started.elapsed());
+    browser.until_ready(None).await;
+    let pages = browser.pages();
+    let stuck = pages.iter().filter(|page| page.unresponsive).count();
+    let address = browser.endpoint().map(|(_, address)| address);
+    let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
+    let found = format!("{}{at} in {took}", browser.product());
+    let mut checks = vec![Check::good("connect", found)];
+    let found = format!("{} open", pages.len());
+    checks.push(match stuck {
+        0 => Check::good("pages", found),
+        stuck => {
+            let fix = "close or reload those that are busy or stopped";
+            Check::bad("pages", format!("{found}, {stuck} do not answer"), Some(fix.into()))
+        }
+    });
+    checks.push(if address.is_some_and(|address| address.ip().is_loopback()) {
+        webmcp(&browser).await
+    } else {
+        Check::good("webmcp", "not tried: the browser runs on another machine")
+    });
+    browser.close().await;
+    checks
+}
+
 /// Whether a page gets `document.modelContext`. A local page is needed: `about:blank` is no secure context.
 async fn webmcp(browser: &Browser) -> Check {
     let absent = |found: String| {
         Check::bad(
             "webmcp",
             found,
-            Some("use Chromium 156 or newer: page tools need document.modelContext".into()),
+            Some("use Chromium 156 or newer, with --enable-features=WebMCP if somebody else starts it: page tools need document.modelContext".into()),
         )
     };
     let site = match crate::demo_site::start().await {

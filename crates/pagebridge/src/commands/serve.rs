@@ -23,6 +23,7 @@ pub async fn run(args: &ServeArgs, app: &App) -> u8 {
         wait_for_signal().await;
         signal.cancel();
     });
+    app.supervisor.begin_sweep();
     let session = Session::new(app.supervisor.clone(), args.options(workspace(args, app)));
     let ended = serve_stdio(session, tokio::io::stdin(), tokio::io::stdout(), shutdown).await;
     tracing::debug!(?ended, "the session has ended");

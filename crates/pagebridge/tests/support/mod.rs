@@ -1,6 +1,8 @@
 //! What the tests with real pages share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::time::{Duration, Instant};
+
 use pagebridge_testkit::bridge::Bridge;
 use pagebridge_testkit::site::Site;
 use serde_json::{Value, json};
@@ -53,6 +55,24 @@ impl World {
     /// The names of the selected page's tools.
     pub async fn names(&self) -> Vec<String> {
         names(&self.page_tools().await["tools"])
+    }
+
+    /// Waits until the selected page's tools, and the dynamic ones, are these: what a script changes is told by the browser
+    /// in its own time, a little after the script's result.
+    pub async fn tools_become(&self, wanted: &[&str]) {
+        let started = Instant::now();
+        loop {
+            let (names, mut dynamic) = (self.names().await, self.bridge.dynamic_names().await);
+            dynamic.iter_mut().for_each(|name| *name = name.replacen("page_", "", 1));
+            if names == wanted && dynamic == wanted {
+                return;
+            }
+            assert!(
+                started.elapsed() < Duration::from_secs(3),
+                "{names:?}, {dynamic:?} instead of {wanted:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Calls a page's tool with arguments, whatever comes of it.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Call, Nothing, definition, object, time};
+use crate::attached::CONNECTED_AGAIN;
 use crate::listing::Listing;
 use crate::output::ToolOutput;
 use crate::page_call::{Changes, ToolChanges};
@@ -107,7 +108,19 @@ pub(super) fn list(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
             "{lost}No pages are open. new_page opens one, and starts the browser."
         )));
     };
-    Ok(ToolOutput::text(pages_text(call, &browser)))
+    // A browser of somebody else may have been attached to anew by this very call.
+    let restarted = if call.session.slot.endpoint().is_some() { restarted(call) } else { "" };
+    let newline = if restarted.is_empty() { "" } else { "\n" };
+    Ok(ToolOutput::text(format!("{restarted}{newline}{}", pages_text(call, &browser))))
+}
+
+/// What is told once when the browser, or the connection to it, was lost.
+fn restarted(call: &Call<'_>) -> &'static str {
+    match (call.session.slot.take_restart(), call.session.slot.endpoint()) {
+        (false, _) => "",
+        (true, None) => RESTARTED,
+        (true, Some(_)) => CONNECTED_AGAIN,
+    }
 }
 
 fn pages_text(call: &Call<'_>, browser: &Browser) -> String {
@@ -115,7 +128,11 @@ fn pages_text(call: &Call<'_>, browser: &Browser) -> String {
     let mut lines = vec!["## Pages".to_owned()];
     for page in browser.pages() {
         let mark = if Some(page.id) == selected { " [selected]" } else { "" };
-        let crashed = if page.crashed { " [crashed: navigate_page loads it again]" } else { "" };
+        let crashed = match () {
+            () if page.crashed => " [crashed: navigate_page loads it again]",
+            () if page.unresponsive => " [unresponsive: it is stopped, or busy]",
+            () => "",
+        };
         let dialog = browser.dialog(page.id).map(|d| format!(" [shows a {d}: handle_dialog answers it]"));
         let dialog = dialog.unwrap_or_default();
         lines.push(format!("{}: {}{mark}{crashed}{dialog}", page.id, described(&page)));
@@ -283,8 +300,7 @@ impl Visit {
 }
 
 fn visited(call: &Call<'_>, browser: &Browser, first: &str, changes: &Changes) -> ToolOutput {
-    let restarted = if call.session.slot.take_restart() { RESTARTED } else { "" };
-    let parts = [restarted.to_owned(), first.to_owned(), changes.block(), pages_text(call, browser)];
+    let parts = [restarted(call).to_owned(), first.to_owned(), changes.block(), pages_text(call, browser)];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     ToolOutput::text(parts.join("\n"))
 }

@@ -33,6 +33,8 @@ impl Stage {
         let program = std::env::current_exe().context("our own executable is not known")?;
         let mut request = SpawnRequest::new(Purpose::McpServer, "demo", program);
         request.args = ["serve".into()].into_iter().chain(browser.as_arguments()).collect();
+        let secret = browser.as_environment();
+        request.env.extend(secret.map(|(name, value)| (name.into(), Some(value.into()))));
         request.stdin = Stdin::Piped;
         request.stdout = Stdout::Piped;
         let spawned = app.supervisor.spawn(request)?;
