@@ -9,6 +9,9 @@ use crate::targets::{Document, PageId, Subscription};
 /// For the new document to load, before its tools are looked at.
 const TO_LOAD: Duration = Duration::from_secs(2);
 
+/// For a navigation that the page's script asked for to start: it may come to nothing, and nothing tells.
+const TO_START: Duration = Duration::from_millis(150);
+
 /// Watches one page from its making on.
 pub struct Arrival {
     page: PageId,
@@ -27,22 +30,29 @@ impl Browser {
         while let Ok(event) = arrival.events.try_recv() {
             seen.take(event);
         }
-        if seen.is_on_the_way() {
-            let _ = tokio::time::timeout(TO_LOAD, async {
-                while seen.is_on_the_way() {
-                    let Some(event) = arrival.events.recv().await else { return };
-                    seen.take(event);
-                }
-            })
-            .await;
-        }
+        arrival.follow(&mut seen, TO_START, |seen| seen.requested).await;
+        arrival.follow(&mut seen, TO_LOAD, Seen::is_on_the_way).await;
         seen.committed?;
         self.top_document(arrival.page)
     }
 }
 
+impl Arrival {
+    /// Takes events in for as long as it is worth waiting, and no longer than `most`.
+    async fn follow(&mut self, seen: &mut Seen, most: Duration, worth: fn(&Seen) -> bool) {
+        let _ = tokio::time::timeout(most, async {
+            while worth(seen) {
+                let Some(event) = self.events.recv().await else { return };
+                seen.take(event);
+            }
+        })
+        .await;
+    }
+}
+
 #[derive(Default)]
 struct Seen {
+    requested: bool,
     started: bool,
     committed: Option<Document>,
     loaded: bool,
@@ -55,9 +65,14 @@ impl Seen {
 
     fn take(&mut self, event: PageEvent) {
         match event {
-            PageEvent::NavigationStarted => self.started = true,
+            PageEvent::NavigationRequested => self.requested = true,
+            PageEvent::NavigationStarted => {
+                self.requested = false;
+                self.started = true;
+            }
             PageEvent::NavigationEnded => self.started = false,
             PageEvent::Committed { document, restored } if document.is_top() => {
+                self.requested = false;
                 self.started = false;
                 self.loaded = restored;
                 self.committed = Some(document);
@@ -67,6 +82,7 @@ impl Seen {
             }
             // A dialog stops the load; nobody knows for how long.
             PageEvent::DialogOpened(_) => {
+                self.requested = false;
                 self.started = false;
                 self.loaded = true;
             }

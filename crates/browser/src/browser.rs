@@ -16,6 +16,7 @@ use crate::loss;
 use crate::page_tools::{Answer, CallOptions, PageTool, PageToolList, Registry, arguments, call};
 use crate::snapshot::{KeptTrees, uids::Uids};
 use crate::targets::{Document, DocumentId, PageId, PageInfo, Targets};
+use crate::underway::Underway;
 
 /// For a new tab to be made and prepared.
 const NEW_PAGE: Duration = Duration::from_secs(15);
@@ -39,16 +40,21 @@ pub struct Browser {
     pub(crate) uids: Uids,
     pub(crate) kept_trees: KeptTrees,
     product: String,
+    /// Navigations of ours.
+    pub(crate) underway: Underway,
 }
 
 impl Browser {
-    pub(crate) fn new(
-        owner: Owner,
-        targets: Arc<Targets>,
-        registry: Arc<Registry>,
-        product: String,
-    ) -> Self {
-        Self { owner, targets, registry, uids: Uids::default(), kept_trees: KeptTrees::default(), product }
+    pub(crate) fn new(owner: Owner, targets: Arc<Targets>, registry: Arc<Registry>, product: String) -> Self {
+        Self {
+            owner,
+            targets,
+            registry,
+            uids: Uids::default(),
+            kept_trees: KeptTrees::default(),
+            product,
+            underway: Underway::default(),
+        }
     }
 
     /// Whether it still runs and listens.

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::events::{
     Attached, Detached, DialogOpening, FrameAttached, FrameDetached, FrameNavigated, FrameTreeReply,
-    Lifecycle, PageEvent, StartedNavigating, StoppedLoading, TargetInfoChanged, ToolsAdded, ToolsRemoved,
+    Lifecycle, PageEvent, RequestedNavigation, StartedNavigating, StoppedLoading, TargetInfoChanged, ToolsAdded, ToolsRemoved,
     WithinDocument,
 };
 use crate::page_tools::Registry;
@@ -136,6 +136,11 @@ impl Driver {
                 let changes = targets.state().session_crashed(page, id);
                 self.tell(page, &changes);
             }
+            // It may have crashed before we came, and then nothing could be switched on.
+            "Inspector.targetReloadedAfterCrash" if !self.holds => {
+                let is_page = targets.state().reloaded(page, session);
+                tokio::spawn(self.clone().prepare(session.clone(), page, is_page));
+            }
             _ => self.on_progress(page, session, event)?,
         }
         Ok(())
@@ -145,6 +150,12 @@ impl Driver {
     fn on_progress(&self, page: PageId, session: &CdpSession, event: &Event) -> Outcome {
         let targets = &self.targets;
         match &*event.method {
+            "Page.frameRequestedNavigation" => {
+                let requested: RequestedNavigation = of(event)?;
+                if requested.disposition == "currentTab" && self.is_top(page, &requested.frame_id) {
+                    targets.announce(page, &PageEvent::NavigationRequested);
+                }
+            }
             "Page.frameStartedNavigating" => {
                 let started: StartedNavigating = of(event)?;
                 // A same-document one is over before anybody could wait for it.
@@ -244,6 +255,8 @@ impl Driver {
 
     /// Switches everything on that tells of a page, before its first script runs where it is held back.
     async fn switch_on(self, session: CdpSession, page: PageId) {
+        // Tells of a crash, or of a page that is not loaded at all, from before we came.
+        drop((!self.holds).then(|| session.call("Inspector.enable", json!({}))));
         let enabled = session.call("Page.enable", json!({}));
         let lifecycle = session.call("Page.setLifecycleEventsEnabled", json!({"enabled": true}));
         let frames = follow_frames(&session, self.holds);

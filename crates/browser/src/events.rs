@@ -27,6 +27,8 @@ pub enum PageEvent {
     DocumentGone(crate::DocumentId),
     /// The process of a document in a frame of another site crashed; that the document is gone follows.
     DocumentCrashed(crate::DocumentId),
+    /// The page's script asked that the top frame go to another document. Most often it starts a moment later.
+    NavigationRequested,
     /// The top frame is on its way to another document.
     NavigationStarted,
     /// The top frame is not on its way any more, whether it got there or not.
@@ -147,6 +149,14 @@ pub(crate) struct StartedNavigating {
     pub frame_id: FrameId,
     #[serde(default)]
     pub navigation_type: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RequestedNavigation {
+    pub frame_id: FrameId,
+    #[serde(default)]
+    pub disposition: String,
 }
 
 #[derive(Debug, Deserialize)]

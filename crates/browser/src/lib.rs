@@ -27,6 +27,7 @@ mod screenshot;
 mod snapshot;
 mod start_failure;
 mod targets;
+mod underway;
 mod wait;
 mod wait_for;
 
@@ -37,11 +38,11 @@ pub use evaluate::Evaluated;
 pub use flags::{arguments, refuse_argument};
 pub use navigate::{Leaving, Navigation};
 pub use options::BrowserOptions;
-pub use pagebridge_cdp::Endpoint;
 pub use page_tools::{
     Annotations, Answer, CallOptions, Definition, PageTool, PageToolList, Skipped, Support, Via,
 };
+pub use pagebridge_cdp::Endpoint;
 pub use screenshot::{Picture, PictureFormat, Pictures, Shot};
-pub use snapshot::{Snapshot, SnapshotOptions};
+pub use snapshot::{Snapshot, SnapshotCut, SnapshotOptions};
 pub use start_failure::StartError;
 pub use targets::{Document, DocumentId, PageId, PageInfo};

@@ -57,6 +57,7 @@ impl Browser {
     ) -> Result<(), ToolError> {
         self.check_no_dialog(page)?;
         let session = self.session(page)?;
+        let _trip = self.underway.begin(page);
         let mut waiting = Waiting {
             events: self.targets.subscribe(page),
             session: session.clone(),

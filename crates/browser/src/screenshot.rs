@@ -13,10 +13,18 @@ use crate::loss;
 use crate::page_tools::CallOptions;
 use crate::targets::PageId;
 
-/// Pixels of one picture. Chromium needs some 8 bytes for each, and a picture of noise has 4 bytes a pixel as text.
+/// Pixels of one picture: Chromium needs some 8 bytes for each.
 const MOST_PIXELS: f64 = 16_000_000.0;
 /// Pixels of one side: clients refuse larger pictures, and graphics memory has a limit twice as high.
 const MOST_SIDE: f64 = 8_000.0;
+/// Pixels of one side of a page that are pictured; of more nothing could be recognised.
+const MOST_PICTURED: f64 = 32_000.0;
+/// Pictures with more pixels are tried small first, to learn how many bytes a pixel takes.
+const LARGE_PIXELS: f64 = 4_000_000.0;
+/// Pixels of such a trial.
+const TRIAL_PIXELS: f64 = 500_000.0;
+/// Bytes of the largest picture that is made, in base64.
+const LARGEST_BYTES: f64 = 24_000_000.0;
 /// Smaller pictures are tried this often when one has too many bytes.
 const ATTEMPTS: usize = 6;
 
@@ -77,6 +85,8 @@ pub struct Picture {
     pub scale: f64,
     /// Width and height of what it shows, in CSS pixels.
     pub of: (f64, f64),
+    /// Width and height of what it should show, in CSS pixels; of a very large page it shows the beginning.
+    pub whole: (f64, f64),
 }
 
 /// What came of a shot.
@@ -92,6 +102,8 @@ pub struct Pictures {
 #[derive(Debug, Clone, Copy)]
 struct Area {
     rect: Rect,
+    /// Width and height of all of it.
+    whole: (f64, f64),
     /// Whether it may lie outside the viewport.
     is_beyond: bool,
 }
@@ -121,7 +133,8 @@ impl Browser {
 }
 
 async fn pictures(session: &CdpSession, shot: &Shot, area: Area) -> Result<Pictures, ToolError> {
-    let mut picture = capture(session, shot, area, first_scale(area.rect)).await.map_err(failed)?;
+    let scale = affordable_scale(session, shot, area).await.map_err(failed)?;
+    let mut picture = capture(session, shot, area, scale).await.map_err(failed)?;
     let mut larger = None;
     for _ in 0..ATTEMPTS {
         let size = picture.data.len();
@@ -134,6 +147,19 @@ async fn pictures(session: &CdpSession, shot: &Shot, area: Area) -> Result<Pictu
     }
     let message = format!("No picture of this fits into {} bytes, however small.", shot.most_bytes);
     Err(ToolError::failed(ErrorKind::TooLarge, message))
+}
+
+/// A scale at which the picture has neither too many pixels nor far too many bytes.
+async fn affordable_scale(session: &CdpSession, shot: &Shot, area: Area) -> Result<f64, CdpError> {
+    let scale = first_scale(area.rect);
+    let size = area.rect.area();
+    if size * scale * scale <= LARGE_PIXELS {
+        return Ok(scale);
+    }
+    let trial = capture(session, shot, area, (TRIAL_PIXELS / size).sqrt()).await?;
+    #[expect(clippy::cast_precision_loss, reason = "no picture has so many bytes")]
+    let bytes_a_pixel = trial.data.len() as f64 / TRIAL_PIXELS;
+    Ok(scale.min((LARGEST_BYTES / bytes_a_pixel / size).sqrt()))
 }
 
 /// 1, or what keeps a huge picture within bounds.
@@ -157,7 +183,12 @@ async fn area_of_page(session: &CdpSession, full: bool) -> Result<Area, CdpError
     } else {
         Rect { x: view.scrolled.0, y: view.scrolled.1, ..view.rect }
     };
-    Ok(Area { rect, is_beyond: full })
+    Ok(Area { whole: (rect.width, rect.height), rect: cut(rect), is_beyond: full })
+}
+
+/// The part of an area that is pictured.
+fn cut(rect: Rect) -> Rect {
+    Rect { width: rect.width.min(MOST_PICTURED), height: rect.height.min(MOST_PICTURED), ..rect }
 }
 
 async fn area_of_element(element: &Element) -> Result<Area, ToolError> {
@@ -180,7 +211,7 @@ async fn area_of_element(element: &Element) -> Result<Area, ToolError> {
     let rect = boxes.reduce(Rect::joined).ok_or_else(hidden)?;
     let is_beyond = rect.shared(view.rect) != Some(rect);
     let rect = Rect { x: rect.x + view.scrolled.0, y: rect.y + view.scrolled.1, ..rect };
-    Ok(Area { rect, is_beyond })
+    Ok(Area { whole: (rect.width, rect.height), rect: cut(rect), is_beyond })
 }
 
 async fn capture(session: &CdpSession, shot: &Shot, area: Area, scale: f64) -> Result<Picture, CdpError> {
@@ -198,7 +229,7 @@ async fn capture(session: &CdpSession, shot: &Shot, area: Area, scale: f64) -> R
         params["quality"] = json!(quality);
     }
     let captured: Captured = session.call("Page.captureScreenshot", params).await?.decode()?;
-    Ok(Picture { data: captured.data, scale, of: (rect.width, rect.height) })
+    Ok(Picture { data: captured.data, scale, of: (rect.width, rect.height), whole: area.whole })
 }
 
 fn failed(error: CdpError) -> ToolError {

@@ -22,7 +22,7 @@ use crate::loss;
 use crate::page_tools::CallOptions;
 use crate::targets::{Document, PageId};
 use render::Limits;
-use tree::{Collector, Tree};
+use tree::{Collector, Most, Tree};
 
 /// Nodes that are asked for, where not every one of them will be shown.
 const NODES_PER_LINE: usize = 6;
@@ -45,8 +45,17 @@ pub struct SnapshotOptions {
 pub struct Snapshot {
     /// Lines, each with its line feed.
     pub text: String,
-    /// How many lines there are, and how many there would be as far as is known, when it is cut.
-    pub cut: Option<(usize, usize)>,
+    /// Where it is cut, if it is.
+    pub cut: Option<SnapshotCut>,
+}
+
+/// Where a snapshot is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotCut {
+    /// Lines that there are.
+    pub lines: usize,
+    /// Lines that there would be; `None` where they were not counted.
+    pub of: Option<usize>,
 }
 
 /// How many snapshots of each session are being made: while there are some, Chromium keeps its tree.
@@ -92,7 +101,7 @@ impl Browser {
         let element = self.element(page, uid).await?;
         let _kept = self.keep_tree(&element.document.session);
         let documents = self.targets.documents_of(page);
-        let collector = Collector::new(&documents, nodes(wanted)).await;
+        let collector = Collector::new(&documents, most(wanted)).await;
         let tree = match collector {
             Ok(collector) => collector.below(&element.document, element.backend).await,
             Err(error) => Err(error),
@@ -111,7 +120,8 @@ impl Browser {
             node.id.map(|(document, backend)| self.uids.of(page, document, backend))
         });
         let is_cut = tree.is_cut || rendered.lines < rendered.of;
-        Snapshot { cut: is_cut.then_some((rendered.lines, rendered.of)), text: rendered.text }
+        let of = (!tree.is_cut).then_some(rendered.of);
+        Snapshot { cut: is_cut.then_some(SnapshotCut { lines: rendered.lines, of }), text: rendered.text }
     }
 
     /// Makes Chromium keep the tree until the guard goes, instead of making it anew for every question.
@@ -128,11 +138,16 @@ impl Browser {
 }
 
 async fn collect(documents: &[Document], top: &Document, wanted: &SnapshotOptions) -> Result<Tree, CdpError> {
-    Collector::new(documents, nodes(wanted)).await?.page(top).await
+    Collector::new(documents, most(wanted)).await?.page(top).await
 }
 
-fn nodes(wanted: &SnapshotOptions) -> usize {
-    wanted.max_lines.saturating_mul(NODES_PER_LINE)
+/// What is enough to fill the lines that are wanted, and little more.
+fn most(wanted: &SnapshotOptions) -> Most {
+    let per_line = if wanted.verbose { 1 } else { NODES_PER_LINE };
+    Most {
+        nodes: wanted.max_lines.saturating_mul(per_line).saturating_add(1),
+        texts: wanted.max_lines.saturating_add(wanted.max_lines / 10),
+    }
 }
 
 struct KeptTree<'a> {

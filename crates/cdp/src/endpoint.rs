@@ -18,8 +18,7 @@ pub use reach::Connected;
 pub use reason::ConnectError;
 
 /// The forms of an address, for messages about one that is none.
-const FORMS: &str =
-    "give a port (9222), host:port, http://host:port or ws://host:port/devtools/browser/ID";
+const FORMS: &str = "give a port (9222), host:port, http://host:port or ws://host:port/devtools/browser/ID";
 
 /// The address of a browser's debugging interface.
 #[derive(Clone, PartialEq, Eq)]
@@ -113,10 +112,10 @@ impl Way {
                 let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
                 Ok(Self::Ask(format!("{base}/json/version{query}")))
             }
-            "https" | "wss" => {
-                Err("TLS is not spoken here; use http: or ws:, through a tunnel (ssh -L) where it must be safe"
-                    .into())
-            }
+            "https" | "wss" => Err(
+                "TLS is not spoken here; use http: or ws:, through a tunnel (ssh -L) where it must be safe"
+                    .into(),
+            ),
             _ => Err(format!("this kind of address is not known; {FORMS}")),
         }
     }

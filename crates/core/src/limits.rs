@@ -16,6 +16,8 @@ pub const TOOLS_PER_PAGE: usize = 2_000;
 pub const TEXT_LINES: usize = 2_000;
 /// Bytes of a text result that are shown.
 pub const TEXT_BYTES: usize = 50 * 1024;
+/// Bytes of an image, as the text that carries it.
+pub const IMAGE_BYTES: usize = 5 * 1024 * 1024;
 /// Bytes of `structuredContent` that are shown.
 pub const STRUCTURED_BYTES: usize = 256 * 1024;
 /// Nesting levels of a page's JSON that are passed on as JSON; deeper values travel as their text.

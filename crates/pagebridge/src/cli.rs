@@ -215,6 +215,9 @@ pub struct ServeArgs {
     /// Lines of a text that are shown; the rest goes to a file in the workspace.
     #[arg(long, env = "PAGEBRIDGE_MAX_TEXT_LINES", value_name = "N", default_value_t = pagebridge_core::limits::TEXT_LINES)]
     pub max_text_lines: usize,
+    /// Bytes of an image in a result; a larger one is scaled down and the whole goes to a file in the workspace.
+    #[arg(long, env = "PAGEBRIDGE_MAX_IMAGE_BYTES", value_name = "N", default_value_t = pagebridge_core::limits::IMAGE_BYTES)]
+    pub max_image_bytes: usize,
 }
 
 impl ServeArgs {
@@ -231,6 +234,7 @@ impl ServeArgs {
             navigation_timeout: self.navigation_timeout,
             max_text_lines: self.max_text_lines,
             max_text_bytes: self.max_text_bytes,
+            max_image_bytes: self.max_image_bytes,
         }
     }
 }

@@ -104,7 +104,12 @@ async fn a_dialog_in_a_script_after_a_while_and_in_a_background_page() {
         .text("evaluate_script", json!({"function": "() => void setTimeout(() => alert('late'), 100)"}))
         .await;
     world.bridge.text("new_page", json!({"url": world.site.url("/plain")})).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // Timers of a page in the background may be slowed down to one a second.
+    let started = Instant::now();
+    while !world.bridge.text("list_pages", json!({})).await.contains("late") {
+        assert!(started.elapsed() < Duration::from_secs(10), "no dialog came up");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     ten_calls(&world, 1, "late").await;
     answer(&world, 1, json!({"action": "accept"})).await;
     assert_eq!(
@@ -143,8 +148,11 @@ async fn a_dialog_goes_with_its_page() {
     let world = world().await;
     world.site.page("/", "<script>setTimeout(() => alert('x'), 50)</script>");
     world.bridge.text("new_page", json!({"url": world.site.url("/")})).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(world.bridge.text("list_pages", json!({})).await.contains("alert"));
+    let started = Instant::now();
+    while !world.bridge.text("list_pages", json!({})).await.contains("alert") {
+        assert!(started.elapsed() < Duration::from_secs(10), "no dialog came up");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     world.bridge.text("close_page", json!({"pageId": 1})).await;
     assert!(!world.bridge.text("list_pages", json!({})).await.contains("alert"));
     world.bridge.text("new_page", json!({"url": world.site.url("/plain")})).await;

@@ -4,6 +4,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use pagebridge_testkit::bridge::text_of;
 use serde_json::json;
 use support::{World, page};
 
@@ -59,7 +60,7 @@ async fn a_script_that_fails_tells_why_without_the_stack() {
 }
 
 #[tokio::test]
-async fn a_script_that_leaves_its_page_tells_where_to() {
+async fn a_script_that_leaves_its_page_gives_its_result_and_the_next_call_works() {
     let world = World::with_page(&[], "").await;
     world.site.page("/next", page("document.title = 'Next';"));
     let function = "() => { location.href = '/next'; return 'going'; }";

@@ -24,6 +24,7 @@ impl Session {
             return Ok(());
         }
         let cancelled = || ToolError::not_run(ErrorKind::Cancelled, "The call was cancelled.");
+        let was_lost = self.slot.generation() > 0 && self.slot.peek().is_none();
         let browser = cancel.run_until_cancelled(self.slot.get()).await.ok_or_else(cancelled)??;
         self.select_first_of(&browser, self.slot.generation());
         let page = match (tool, arguments.get("pageId").and_then(Value::as_u64)) {
@@ -31,15 +32,15 @@ impl Session {
             ("list_pages", _) => None,
             ("page_tools", _) if arguments.get("allPages") == Some(&Value::Bool(true)) => None,
             (_, Some(page)) => u32::try_from(page).ok().map(PageId),
+            // It means a page that is gone, and must not happen to another one.
+            (_, None) if self.slot.take_restart() || was_lost => {
+                let message =
+                    format!("{CONNECTED_AGAIN} Nothing was done. list_pages tells which there are.");
+                return Err(ToolError::not_run(ErrorKind::BrowserLost, message));
+            }
             (_, None) => *self.selection().borrow(),
         };
-        cancel.run_until_cancelled(browser.until_ready(page)).await.ok_or_else(cancelled)?;
-        // A page without a number would be another one than the caller means.
-        if tool != "list_pages" && self.slot.take_restart() {
-            let message = format!("{CONNECTED_AGAIN} Nothing was done. list_pages tells which there are.");
-            return Err(ToolError::not_run(ErrorKind::BrowserLost, message));
-        }
-        Ok(())
+        cancel.run_until_cancelled(browser.until_ready(page)).await.ok_or_else(cancelled)
     }
 
     /// The error of a tool as the user of a browser of somebody else must understand it.

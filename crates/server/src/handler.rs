@@ -121,6 +121,7 @@ impl SessionHandler {
             )
         };
         let browser = self.session.slot.peek().ok_or_else(lost)?;
+        page_call::until_arrived(&self.session, Some(entry.tool.page.0), &cancel).await?;
         if !browser.has_document(entry.tool.document) {
             return Err(lost());
         }

@@ -8,11 +8,13 @@
 //! ```
 
 mod attached;
+mod base64;
 mod changes;
 mod handler;
 pub mod listing;
 pub mod options;
 pub mod output;
+mod output_file;
 pub mod page_call;
 pub mod session;
 mod slot;

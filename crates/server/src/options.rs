@@ -41,6 +41,8 @@ pub struct SessionOptions {
     pub max_text_lines: usize,
     /// Bytes of a text that are shown.
     pub max_text_bytes: usize,
+    /// Bytes of an image, as the text that carries it.
+    pub max_image_bytes: usize,
 }
 
 impl SessionOptions {
@@ -57,6 +59,7 @@ impl SessionOptions {
             navigation_timeout: limits::NAVIGATION,
             max_text_lines: limits::TEXT_LINES,
             max_text_bytes: limits::TEXT_BYTES,
+            max_image_bytes: limits::IMAGE_BYTES,
         }
     }
 }

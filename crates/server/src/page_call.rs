@@ -26,6 +26,17 @@ pub struct Wanted<'a> {
     pub frame: Option<&'a str>,
 }
 
+/// Lets a navigation of ours end before its page is asked for a tool.
+pub async fn until_arrived(
+    session: &Session,
+    page: Option<u32>,
+    cancel: &CancellationToken,
+) -> Result<(), ToolError> {
+    let Ok((browser, page)) = session.page(page) else { return Ok(()) };
+    let cancelled = || ToolError::not_run(ErrorKind::Cancelled, "The call was cancelled before it began.");
+    cancel.run_until_cancelled(browser.until_arrived(page.id)).await.ok_or_else(cancelled)
+}
+
 /// Finds the one tool that is meant.
 pub fn find(session: &Session, wanted: &Wanted<'_>) -> Result<(Arc<Browser>, Entry), ToolError> {
     let (browser, page) = session.page(wanted.page)?;

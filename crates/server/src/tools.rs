@@ -2,8 +2,12 @@
 
 mod evaluate;
 mod info;
+mod input;
 mod page_tools;
 mod pages;
+mod screenshot;
+mod snapshot;
+mod wait_for;
 
 use std::time::Duration;
 
@@ -41,13 +45,19 @@ impl Call<'_> {
 struct Nothing {}
 
 /// Our tools, by name.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 16] = [
     "list_pages",
     "new_page",
     "navigate_page",
     "select_page",
     "close_page",
     "handle_dialog",
+    "wait_for",
+    "take_snapshot",
+    "take_screenshot",
+    "click",
+    "fill",
+    "press_key",
     "evaluate_script",
     "page_tools",
     "page_call",
@@ -62,6 +72,10 @@ pub fn names() -> &'static [&'static str] {
 /// The definitions for `tools/list`.
 pub fn definitions() -> Vec<Value> {
     let mut all = pages::definitions();
+    all.extend(wait_for::definitions());
+    all.extend(snapshot::definitions());
+    all.extend(screenshot::definitions());
+    all.extend(input::definitions());
     all.push(evaluate::definition());
     all.extend(page_tools::definitions());
     all.push(info::definition());
@@ -83,6 +97,12 @@ pub async fn run(name: &str, call: Call<'_>) -> Option<Result<ToolOutput, ToolEr
         "select_page" => pages::select(&call).await,
         "close_page" => pages::close(&call).await,
         "handle_dialog" => pages::handle_dialog(&call).await,
+        "wait_for" => wait_for::run(&call).await,
+        "take_snapshot" => snapshot::run(&call).await,
+        "take_screenshot" => screenshot::run(&call).await,
+        "click" => input::click(&call).await,
+        "fill" => input::fill(&call).await,
+        "press_key" => input::press_key(&call).await,
         "evaluate_script" => evaluate::run(&call).await,
         "page_tools" => page_tools::list(&call).await,
         "page_call" => page_tools::call(&call).await,

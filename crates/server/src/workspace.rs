@@ -4,6 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use pagebridge_core::ToolError;
+
+use crate::output_file::OutputFile;
+
 /// Where results go that are too large to be shown.
 #[derive(Debug)]
 pub struct Workspace {
@@ -22,8 +26,13 @@ impl Workspace {
         &self.root
     }
 
+    /// The file that a caller means, if it lies inside. `extensions` are those that it may have.
+    pub fn output(&self, given: &str, extensions: &[&str]) -> Result<OutputFile, ToolError> {
+        OutputFile::of(&self.root, given, extensions)
+    }
+
     /// Writes a whole result into a new file and gives its path.
-    pub fn keep(&self, stem: &str, extension: &str, content: &str) -> io::Result<PathBuf> {
+    pub fn keep(&self, stem: &str, extension: &str, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
         let own = self.root.join(".pagebridge");
         let results = own.join("results");
         std::fs::create_dir_all(&results)?;
@@ -38,7 +47,7 @@ impl Workspace {
             let file = results.join(format!("{stem}-{number}.{extension}"));
             match std::fs::File::create_new(&file) {
                 Ok(mut created) => {
-                    io::Write::write_all(&mut created, content.as_bytes())?;
+                    io::Write::write_all(&mut created, content.as_ref())?;
                     return Ok(file);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -164,6 +164,7 @@ fn split(given: &str) -> (Vec<&str>, &str) {
         Some(before) => (before, "+"),
         None => given.rsplit_once('+').unwrap_or(("", given)),
     };
+    let last = if last.trim().is_empty() { last } else { last.trim() };
     (before.split('+').map(str::trim).filter(|name| !name.is_empty()).collect(), last)
 }
 

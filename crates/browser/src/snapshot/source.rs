@@ -15,6 +15,8 @@ use crate::targets::Document;
 const SIZE: &str = include_str!("size.js");
 /// Nodes of the DOM up to which the tree is asked for at once.
 const AT_ONCE_NODES: u64 = 10_000;
+/// Nodes that are counted at most, which takes Chromium less than a second.
+const COUNTED_NODES: u64 = 1_000_000;
 /// Characters up to which it is.
 const AT_ONCE_TEXT: u64 = 2_000_000;
 /// A text that is longer is not asked for: each node that holds it would tell it again.
@@ -47,7 +49,7 @@ impl Source {
         if size.nodes <= AT_ONCE_NODES && size.text <= AT_ONCE_TEXT {
             return Self::whole(document).await;
         }
-        let careful = size.longest > LONG_TEXT || size.nodes > AT_ONCE_NODES;
+        let careful = size.longest > LONG_TEXT || size.nodes > COUNTED_NODES;
         let root = Self::root(document).await?;
         Ok((Self::Pieces { careful }, root))
     }
@@ -174,7 +176,7 @@ async fn size(document: &Document) -> Result<Size, CdpError> {
     let params = json!({
         "functionDeclaration": SIZE,
         "executionContextId": context,
-        "arguments": [{"value": AT_ONCE_NODES}, {"value": LONG_TEXT}],
+        "arguments": [{"value": COUNTED_NODES}, {"value": LONG_TEXT}],
         "returnByValue": true,
     });
     let evaluated: Evaluated = document.session.call(method, params).await?.decode()?;

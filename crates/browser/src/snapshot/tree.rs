@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use pagebridge_cdp::CdpError;
+use pagebridge_core::{limits, text};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -18,6 +19,15 @@ pub(super) struct Tree {
     pub nodes: Vec<Node>,
     /// Whether there is more.
     pub is_cut: bool,
+}
+
+/// How much is taken in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    /// Nodes of all kinds.
+    pub nodes: usize,
+    /// Texts, nearly each of which makes a line.
+    pub texts: usize,
 }
 
 /// What an `iframe` element shows.
@@ -43,7 +53,8 @@ struct Open {
 /// Takes in a tree.
 pub(super) struct Collector {
     tree: Tree,
-    most_nodes: usize,
+    most: Most,
+    texts: usize,
     frames: HashMap<(DocumentId, i64), Content>,
     sources: Vec<(Document, Source)>,
     open: Vec<Open>,
@@ -51,10 +62,10 @@ pub(super) struct Collector {
 
 impl Collector {
     /// For a page with these documents, the top one first.
-    pub async fn new(documents: &[Document], most_nodes: usize) -> Result<Self, CdpError> {
+    pub async fn new(documents: &[Document], most: Most) -> Result<Self, CdpError> {
         let frames = frames(documents).await?;
         let tree = Tree { nodes: Vec::new(), is_cut: false };
-        Ok(Self { tree, most_nodes, frames, sources: Vec::new(), open: Vec::new() })
+        Ok(Self { tree, most, texts: 0, frames, sources: Vec::new(), open: Vec::new() })
     }
 
     /// The whole page.
@@ -88,8 +99,9 @@ impl Collector {
         kept.depth = self.open.len();
         let content = kept.id.and_then(|id| self.frames.remove(&id));
         if let Some(Content::Elsewhere(url)) = &content {
-            kept.remark = Some(format!("shows {url} in another process; its content cannot be read here"));
+            kept.remark = Some(format!("shows {url} in another process: its content cannot be read here"));
         }
+        self.texts += usize::from(&*kept.role == "StaticText" && !kept.name.trim().is_empty());
         self.tree.nodes.push(kept);
         self.open.push(Open { at, from, wanted: node.child_ids.into(), here: VecDeque::new() });
         if let Some(Content::Here(document)) = content {
@@ -109,7 +121,7 @@ impl Collector {
         while let Some(open) = self.open.last_mut() {
             if let Some(child) = open.here.pop_front() {
                 let from = open.from;
-                if self.tree.nodes.len() >= self.most_nodes {
+                if self.tree.nodes.len() >= self.most.nodes || self.texts > self.most.texts {
                     self.tree.is_cut = true;
                     break;
                 }
@@ -160,10 +172,7 @@ async fn frames(documents: &[Document]) -> Result<HashMap<(DocumentId, i64), Con
         let content = if child.session.id() == parent.session.id() {
             Content::Here(child.clone())
         } else {
-            Content::Elsewhere(pagebridge_core::text::one_line(
-                &child.url,
-                pagebridge_core::limits::SHORT_TEXT_CHARS,
-            ))
+            Content::Elsewhere(text::quoted(&text::one_line(&child.url, limits::SHORT_TEXT_CHARS)))
         };
         frames.insert((parent.id, owner.backend_node_id), content);
     }

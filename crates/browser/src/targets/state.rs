@@ -178,6 +178,8 @@ impl State {
         let Some(crashed) = self.pages.get_mut(&page) else { return Vec::new() };
         if crashed.session.id().is_some_and(|root| &**root == session) {
             crashed.crashed = true;
+            // There is nothing left to be prepared.
+            crashed.ready = true;
             crashed.loading = false;
             crashed.dialog = None;
             return vec![PageEvent::Crashed];
@@ -189,6 +191,12 @@ impl State {
             events.extend(self.forget_document(page, frame));
         }
         events
+    }
+
+    /// A crashed renderer process has a successor. Whether it is that of the page itself.
+    pub fn reloaded(&mut self, page: PageId, session: &CdpSession) -> bool {
+        let of_page = self.pages.get_mut(&page).filter(|page| page.session.id() == session.id());
+        of_page.map(|page| page.crashed = false).is_some()
     }
 
     fn documents_of_session(&self, page: PageId, session: &str) -> Vec<FrameId> {

@@ -41,8 +41,8 @@ pub(super) async fn web_socket_path(mut stream: TcpStream, request: &Request<'_>
     let body = body(&mut stream).await?;
     let version: serde_json::Value =
         serde_json::from_slice(&body).map_err(|_| Reason::NoDevTools("its answer is no JSON"))?;
-    let version: Version =
-        serde_json::from_value(version).map_err(|_| Reason::NoDevTools("it names no webSocketDebuggerUrl"))?;
+    let version: Version = serde_json::from_value(version)
+        .map_err(|_| Reason::NoDevTools("it names no webSocketDebuggerUrl"))?;
     let url = Url::parse(&version.web_socket_debugger_url)
         .ok()
         .filter(|url| matches!(url.scheme(), "ws" | "wss"))
@@ -155,10 +155,7 @@ mod tests {
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
                 Reason::NoDevTools("it does not speak HTTP"),
             ),
-            (
-                "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-                Reason::NoDevTools("it does not speak HTTP"),
-            ),
+            ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", Reason::NoDevTools("it does not speak HTTP")),
         ] {
             assert_eq!(whole(answer, false).unwrap_err(), reason, "{answer}");
         }

@@ -71,8 +71,9 @@ impl ConnectError {
     /// What helps.
     pub fn hint(&self) -> &'static str {
         let said = |wanted: fn(&Reason) -> bool| self.tried.iter().any(|(_, reason)| wanted(reason));
-        if said(|reason| matches!(reason, Reason::Status(401 | 403 | 407) | Reason::NoWebSocket(401 | 403 | 407)))
-        {
+        if said(|reason| {
+            matches!(reason, Reason::Status(401 | 403 | 407) | Reason::NoWebSocket(401 | 403 | 407))
+        }) {
             "It wants credentials or refuses ours: give them in the address (http://user:password@host:port), or ask whoever runs it."
         } else if said(|reason| matches!(reason, Reason::NoWebSocket(_))) {
             "A browser's id changes with every start: give http://host:port, and it is asked for."

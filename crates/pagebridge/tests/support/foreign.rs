@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
@@ -31,12 +31,12 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// A browser that shows these addresses.
-    pub fn start(urls: &[String]) -> Self {
-        Self::start_with(0, &["--enable-features=WebMCP"], urls)
+    /// A browser that shows this address.
+    pub fn start(url: &str) -> Self {
+        Self::start_with(0, &["--enable-features=WebMCP"], url)
     }
 
-    pub fn start_with(port: u16, args: &[&str], urls: &[String]) -> Self {
+    pub fn start_with(port: u16, args: &[&str], url: &str) -> Self {
         let env = HostEnv::capture();
         let named = env.get("PAGEBRIDGE_EXECUTABLE_PATH").map(Into::into);
         let program = named.or_else(|| pagebridge_browser::find::find(&env)).expect("a Chromium");
@@ -48,27 +48,33 @@ impl Foreign {
             .args(args)
             .arg(format!("--remote-debugging-port={port}"))
             .arg(format!("--user-data-dir={}", profile.path().display()))
-            .args(urls)
+            .arg(url)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            // It leaves files there when it is killed.
+            .env("TMPDIR", profile.path())
             .process_group(0)
             .spawn()
             .expect("Chromium starts");
         let mut foreign = Self { child, port, path: String::new(), profile };
         let started = Instant::now();
         while !foreign.has_port() {
+            foreign.assert_alive();
             assert!(started.elapsed() < TO_START, "Chromium opens no port");
             std::thread::sleep(Duration::from_millis(20));
         }
-        while foreign.tabs().len() < urls.len() {
-            assert!(started.elapsed() < TO_START, "Chromium opens no tabs");
+        while !foreign.has_tab(url) {
+            assert!(started.elapsed() < TO_START, "Chromium opens no tab");
             std::thread::sleep(Duration::from_millis(20));
         }
         foreign
     }
 
     fn has_port(&mut self) -> bool {
+        if self.port != 0 {
+            return TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok();
+        }
         let told = std::fs::read_to_string(self.profile.path().join("DevToolsActivePort"));
         let Some((port, path)) = told.ok().and_then(|told| {
             let (port, path) = told.split_once('\n')?;
@@ -228,5 +234,47 @@ impl Counter {
 
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
+    }
+}
+
+/// A port that leads to another one, counts who comes, and can be cut.
+pub struct Forwarder {
+    pub port: u16,
+    count: Arc<AtomicUsize>,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Forwarder {
+    pub fn to(target: u16) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (count, streams) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+        let forwarder = Self { port, count: count.clone(), streams: streams.clone() };
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                count.fetch_add(1, Ordering::Relaxed);
+                let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, target)) else { continue };
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    streams.lock().unwrap().push(from.try_clone().unwrap());
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(std::net::Shutdown::Both);
+                    });
+                }
+            }
+        });
+        forwarder
+    }
+
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Ends every connection that is open.
+    pub fn cut(&self) {
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
     }
 }

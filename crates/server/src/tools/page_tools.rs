@@ -211,6 +211,7 @@ struct PageCall {
 pub(super) async fn call(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
     let wanted: PageCall = call.parse()?;
     let meant = Wanted { tool: &wanted.tool, page: wanted.page_id, frame: wanted.frame_id.as_deref() };
+    page_call::until_arrived(call.session, wanted.page_id, &call.cancel).await?;
     let (browser, entry) = page_call::find(call.session, &meant)?;
     let deadline = wanted.timeout_ms.map(Duration::from_millis);
     let arguments = wanted.arguments.unwrap_or_default();

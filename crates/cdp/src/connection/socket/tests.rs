@@ -46,7 +46,10 @@ async fn commands_answers_and_events_pass_and_a_ping_is_answered() {
     assert!(browser.next().await.unwrap().unwrap().is_pong());
     say(&mut browser, "not json").await;
     say(&mut browser, r#"{"method":"X.y","params":{"a":1}}"#).await;
-    browser.send(Message::Binary(format!(r#"{{"id":{},"result":{{"n":1}}}}"#, asked["id"]).into())).await.unwrap();
+    browser
+        .send(Message::Binary(format!(r#"{{"id":{},"result":{{"n":1}}}}"#, asked["id"]).into()))
+        .await
+        .unwrap();
     assert_eq!(timeout(SOON, call).await.unwrap().unwrap().decode::<Value>().unwrap()["n"], 1);
     assert_eq!(&*timeout(SOON, events.recv()).await.unwrap().unwrap().method, "X.y");
 }
