@@ -23,7 +23,7 @@ help: ## list the targets
 run: rust chromium ## install what is missing, build, and show the demo (ARGS=--headed shows the window)
 	@cargo build --release -p pagebridge
 	@$(if $(as_root),echo "Running as root: Chromium gets --no-sandbox." >&2;) \
-	PAGEBRIDGE_EXECUTABLE_PATH="$$(sh scripts/ensure-chromium.sh --print)" \
+	$(if $(findstring --connect,$(ARGS)),,PAGEBRIDGE_EXECUTABLE_PATH="$$(sh scripts/ensure-chromium.sh --print)") \
 	$(target)/release/pagebridge demo $(if $(as_root),--no-sandbox) $(ARGS)
 
 test: export PAGEBRIDGE_NO_SANDBOX := $(if $(as_root),1,$(PAGEBRIDGE_NO_SANDBOX))

@@ -118,7 +118,8 @@ mod tests {
     #[test]
     fn a_sum_is_recognised_in_any_dress() {
         check(&json!({"sum": 1_001}), 1_001).unwrap();
-        check(&json!({"content": [{"text": "{\n  \"output\": {\n    \"sum\": 1001\n  }\n}"}]}), 1_001).unwrap();
+        check(&json!({"content": [{"text": "{\n  \"output\": {\n    \"sum\": 1001\n  }\n}"}]}), 1_001)
+            .unwrap();
         check(&json!({"sum": 2}), 1_001).unwrap_err();
     }
 }

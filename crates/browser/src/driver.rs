@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::events::{
     Attached, Detached, DialogOpening, FrameAttached, FrameDetached, FrameNavigated, FrameTreeReply,
-    Lifecycle, PageEvent, RequestedNavigation, StartedNavigating, StoppedLoading, TargetInfoChanged, ToolsAdded, ToolsRemoved,
-    WithinDocument,
+    Lifecycle, PageEvent, RequestedNavigation, StartedNavigating, StoppedLoading, TargetInfoChanged,
+    ToolsAdded, ToolsRemoved, WithinDocument,
 };
 use crate::page_tools::Registry;
 use crate::targets::{PageId, Targets};

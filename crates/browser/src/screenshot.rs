@@ -24,7 +24,7 @@ const LARGE_PIXELS: f64 = 4_000_000.0;
 /// Pixels of such a trial.
 const TRIAL_PIXELS: f64 = 500_000.0;
 /// Bytes of the largest picture that is made, in base64.
-const LARGEST_BYTES: f64 = 24_000_000.0;
+const LARGEST_BYTES: f64 = 16_000_000.0;
 /// Smaller pictures are tried this often when one has too many bytes.
 const ATTEMPTS: usize = 6;
 

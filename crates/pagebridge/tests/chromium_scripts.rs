@@ -4,7 +4,6 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use pagebridge_testkit::bridge::text_of;
 use serde_json::json;
 use support::{World, page};
 

@@ -34,10 +34,12 @@ pub async fn guard(ledger: &Path) {
 }
 
 fn watch(path: &Path) {
-    // Opened and locked now: whatever happens to the name, and whoever sweeps.
-    let Ok(file) = ledger::open(path) else { return };
-    let lock = file.try_clone().ok().and_then(|file| Flock::lock(file, FlockArg::LockSharedNonblock).ok());
+    // Opened and locked now, whatever happens to the name later. It may not be there yet.
+    let early = ledger::open(path).ok();
+    let copy = early.as_ref().and_then(|file| file.try_clone().ok());
+    let lock = copy.and_then(|file| Flock::lock(file, FlockArg::LockSharedNonblock).ok());
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+    let Some(file) = early.or_else(|| ledger::open(path).ok()) else { return };
     let Ok(contents) = ledger::read(&file) else { return };
     let mut remains = Remains::default();
     remains.add(contents, true);

@@ -7,7 +7,7 @@
 use crate::HostEnv;
 use crate::stat::{Identity, Place};
 use nix::fcntl::{Flock, FlockArg, OFlag};
-use nix::unistd::geteuid;
+use nix::unistd::{AccessFlags, access, geteuid};
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,12 +108,15 @@ struct State {
 }
 
 impl Ledger {
-    /// A new one, in the first folder that can be used.
-    pub(crate) fn create(env: &HostEnv) -> io::Result<Self> {
+    /// A path for a new one, in the first folder that can be used. The file is not made yet.
+    pub(crate) fn place(env: &HostEnv) -> io::Result<PathBuf> {
         let mut refused = io::Error::from(io::ErrorKind::NotFound);
         for folder in folders(env) {
-            match make_private(&folder).and_then(|()| Self::create_in(&folder)) {
-                Ok(ledger) => return Ok(ledger),
+            match make_private(&folder) {
+                Ok(()) => {
+                    let random = RandomState::new().hash_one("ledger");
+                    return Ok(folder.join(format!("{}-{random:016x}.{EXTENSION}", std::process::id())));
+                }
                 Err(error) => {
                     refused = io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
                 }
@@ -122,10 +125,8 @@ impl Ledger {
         Err(refused)
     }
 
-    fn create_in(folder: &Path) -> io::Result<Self> {
-        let pid = std::process::id();
-        let random = RandomState::new().hash_one("ledger");
-        let path = folder.join(format!("{pid}-{random:016x}.{EXTENSION}"));
+    /// A new one.
+    pub(crate) fn create(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
         // Where there are no locks a sweep gets none either, and touches nothing.
         let file = Flock::lock(file, FlockArg::LockSharedNonblock).map_err(|(_, error)| {
@@ -134,7 +135,7 @@ impl Ledger {
         })?;
         let state = State { file, contents: Contents::default(), torn: false };
         let ledger = Self { path, state: Mutex::new(state) };
-        ledger.write(Line::Owner { process: Identity::of(pid), place: Place::here() })?;
+        ledger.write(Line::Owner { process: Identity::of(std::process::id()), place: Place::here() })?;
         Ok(ledger)
     }
 
@@ -250,7 +251,7 @@ pub(crate) fn folders(env: &HostEnv) -> Vec<PathBuf> {
 fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     if is_private(folder) {
-        return Ok(());
+        return Ok(access(folder, AccessFlags::W_OK)?);
     }
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "others may write there"))
 }
@@ -307,7 +308,7 @@ mod tests {
     fn a_ledger_is_private_and_goes_with_its_last_job() {
         let home = tempfile::tempdir().unwrap();
         let env = HostEnv::from_vars([("PAGEBRIDGE_HOME", home.path())]);
-        let ledger = Arc::new(Ledger::create(&env).unwrap());
+        let ledger = Arc::new(Ledger::create(Ledger::place(&env).unwrap()).unwrap());
         let path = ledger.path().to_owned();
         assert_eq!(path.parent(), Some(home.path().join("run").as_path()));
         assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
@@ -336,7 +337,7 @@ mod tests {
         std::os::unix::fs::symlink(home.path(), home.path().join("run")).unwrap();
         assert!(!is_private(&home.path().join("run")) && is_private(home.path()));
         let env = HostEnv::from_vars([("PAGEBRIDGE_HOME", home.path())]);
-        let other = Ledger::create(&env).unwrap();
-        assert!(!other.path().starts_with(home.path()), "{other:?}");
+        let other = Ledger::place(&env).unwrap();
+        assert!(!other.starts_with(home.path()), "{}", other.display());
     }
 }

@@ -143,33 +143,38 @@ impl Supervisor {
         self.launch(&mut state, request)
     }
 
-    /// Starts the ledger and the guard where they are wanted and not there. Without them we go on, with a warning.
+    /// Starts the guard and the ledger where they are wanted and not there. Without them we go on, with a warning.
     fn ensure_guard(&self, state: &mut State) {
         let Some(guard) = &self.0.guard else { return };
-        let guarded = state.guard.as_ref().is_some_and(|(job, _)| job.try_exit().is_none());
-        if guarded {
+        if state.guard.as_ref().is_some_and(|(job, _)| job.try_exit().is_none()) {
             return;
         }
-        let ledger = match state.ledger.clone().map_or_else(|| Ledger::create(&self.0.env).map(Arc::new), Ok)
-        {
-            Ok(ledger) => state.ledger.insert(ledger).clone(),
-            Err(error) => {
-                tracing::warn!(%error, "there is no folder for the list of what is started; it may outlive a kill of this process");
-                return;
-            }
+        let known = state.ledger.as_ref().map(|ledger| ledger.path().to_owned());
+        let path = match known.map_or_else(|| Ledger::place(&self.0.env), Ok) {
+            Ok(path) => path,
+            Err(error) => return unguarded("there is no folder for the list of what is started", &error),
         };
+        // The guard first: the ledger would stay if we were killed before it is there.
         let mut request = SpawnRequest::new(Purpose::Guard, "pagebridge", &guard.program);
-        request.args = vec![guard.subcommand.into(), ledger.path().into()];
+        request.args = vec![guard.subcommand.into(), path.clone().into()];
         request.cwd = Some("/".into());
         request.stdin = Stdin::Piped;
-        match self.launch(state, request) {
-            Ok(spawned) => {
-                ledger.note(Line::Guard(Identity::of(spawned.job.pid())));
-                state.guard = Some((spawned.job, spawned.stdin));
-            }
+        state.guard = match self.launch(state, request) {
+            Ok(spawned) => Some((spawned.job, spawned.stdin)),
             Err(error) => {
-                tracing::warn!(%error, "no guard; what is started may outlive a kill of this process until the next start");
+                unguarded("there is no guard until the next start", &error);
+                None
             }
+        };
+        let ledger = match state.ledger.clone().map_or_else(|| Ledger::create(path).map(Arc::new), Ok) {
+            Ok(ledger) => state.ledger.insert(ledger),
+            Err(error) => {
+                state.guard = None;
+                return unguarded("the list of what is started cannot be written", &error);
+            }
+        };
+        if let Some((job, _)) = &state.guard {
+            ledger.note(Line::Guard(Identity::of(job.pid())));
         }
     }
 
@@ -312,4 +317,9 @@ impl Supervisor {
     pub fn jobs(&self) -> Vec<(Purpose, Job)> {
         self.0.lock().jobs.values().filter(|(_, job)| !job.is_done()).cloned().collect()
     }
+}
+
+/// Says that the user must do what nobody else will.
+fn unguarded(why: &str, error: &dyn std::error::Error) {
+    tracing::warn!(%error, "{why}; what is started now may outlive a kill of this process");
 }

@@ -155,7 +155,7 @@ mod tests {
             (world.ledger(&format!("{name}.ledger"), &lines), folder)
         })
         .collect();
-        let held = Ledger::create(&world.env()).unwrap();
+        let held = Ledger::create(Ledger::place(&world.env()).unwrap()).unwrap();
         let folder = world.folder("pagebridge-held");
         held.write(dead()).unwrap();
         held.write(Line::Folder(folder.clone())).unwrap();

@@ -21,6 +21,10 @@ const COUNTED_NODES: u64 = 1_000_000;
 const AT_ONCE_TEXT: u64 = 2_000_000;
 /// A text that is longer is not asked for: each node that holds it would tell it again.
 const LONG_TEXT: u64 = 100_000;
+/// Nodes that are asked for together.
+pub(super) const BATCH: usize = 64;
+/// Nodes that are asked for before they are needed.
+const AHEAD: usize = 256;
 /// What Chromium's `DOM.describeNode` tells of a text is cut at this.
 const DESCRIBED_CHARS: usize = 10_000;
 
@@ -32,6 +36,8 @@ pub(super) enum Source {
     Pieces {
         /// Look at each node before asking for it, because there are very long texts.
         careful: bool,
+        /// What was asked for together with its parents, and not needed so far.
+        ahead: HashMap<Box<str>, AxNode>,
     },
 }
 
@@ -51,7 +57,12 @@ impl Source {
         }
         let careful = size.longest > LONG_TEXT || size.nodes > COUNTED_NODES;
         let root = Self::root(document).await?;
-        Ok((Self::Pieces { careful }, root))
+        Ok((Self::pieces(careful), root))
+    }
+
+    /// Asks for what is needed.
+    pub fn pieces(careful: bool) -> Self {
+        Self::Pieces { careful, ahead: HashMap::new() }
     }
 
     async fn root(document: &Document) -> Result<AxNode, CdpError> {
@@ -76,7 +87,12 @@ impl Source {
     pub async fn nodes(&mut self, document: &Document, ids: &[Box<str>]) -> Result<Vec<AxNode>, CdpError> {
         match self {
             Self::Whole(nodes) => Ok(ids.iter().filter_map(|id| nodes.remove(id)).collect()),
-            Self::Pieces { careful } => pieces(document, ids, *careful).await,
+            Self::Pieces { careful, ahead } => {
+                if ids.iter().any(|id| !ahead.contains_key(id)) {
+                    fetch(document, ids, *careful, ahead).await?;
+                }
+                Ok(ids.iter().filter_map(|id| ahead.remove(id)).collect())
+            }
         }
     }
 }
@@ -86,6 +102,26 @@ pub(super) async fn one(document: &Document, backend: i64) -> Result<Option<AxNo
     let params = json!({"backendNodeId": backend, "fetchRelatives": false});
     let reply: AxReply = document.session.call("Accessibility.getPartialAXTree", params).await?.decode()?;
     Ok(reply.nodes.into_iter().next())
+}
+
+/// Asks for nodes and, level by level, for some of what is below them: a question for each alone would take long.
+async fn fetch(
+    document: &Document,
+    ids: &[Box<str>],
+    careful: bool,
+    ahead: &mut HashMap<Box<str>, AxNode>,
+) -> Result<(), CdpError> {
+    let mut level: Vec<Box<str>> = ids.iter().filter(|id| !ahead.contains_key(*id)).cloned().collect();
+    while !level.is_empty() {
+        let nodes = pieces(document, &level, careful).await?;
+        level =
+            nodes.iter().flat_map(|node| node.child_ids.iter().take(BATCH)).take(AHEAD).cloned().collect();
+        ahead.extend(nodes.into_iter().map(|node| (node.node_id.clone(), node)));
+        if ahead.len() >= AHEAD {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The number of a node in the tree is its number in the DOM, where it has one; the others are negative.
@@ -150,7 +186,7 @@ fn long_text(described: Result<pagebridge_cdp::Reply, CdpError>) -> Result<Optio
     };
     let is_cut = node.node_type == 3 && node.node_value.len() >= DESCRIBED_CHARS;
     Ok(is_cut.then(|| {
-        let head: String = node.node_value.chars().take(TEXT_CHARS - 1).collect();
+        let head: String = node.node_value.chars().take(TEXT_CHARS - 40).collect();
         format!("{head}… [cut: a very long text]")
     }))
 }

@@ -8,11 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ax::{AxNode, Node};
-use super::source::{self, Source};
+use super::source::{self, BATCH, Source};
 use crate::targets::{Document, DocumentId};
-
-/// Nodes that are asked for together.
-const BATCH: usize = 64;
 
 /// A page's nodes, each before its descendants.
 pub(super) struct Tree {
@@ -77,7 +74,7 @@ impl Collector {
     /// What lies at and below one node; nothing when it has no place in the tree.
     pub async fn below(mut self, document: &Document, backend: i64) -> Result<Tree, CdpError> {
         let Some(first) = source::one(document, backend).await? else { return Ok(self.tree) };
-        self.sources.push((document.clone(), Source::Pieces { careful: true }));
+        self.sources.push((document.clone(), Source::pieces(true)));
         self.take(first, 0).await?;
         self.collect().await
     }

@@ -1,12 +1,16 @@
-//! The names of elements: `3_17` is the 17th node that was told of in document 3.
+//! The names of elements: `3_17` is the 17th node that was told of in the third document that any was told of.
 //!
 //! A node is a document and Chromium's number of the node in it. It keeps its name for as long as its document lives,
-//! whether it is seen or not, so that a name never comes to mean another node.
+//! whether it is seen or not, so that a name never comes to mean another node, in this browser or in the next one.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::targets::{DocumentId, PageId};
+
+/// Numbers of documents, given once in this process.
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// All names that one browser's nodes have been given.
 #[derive(Debug, Default)]
@@ -16,6 +20,8 @@ pub(crate) struct Uids {
 
 #[derive(Debug)]
 struct Known {
+    /// The first part of the names.
+    number: u64,
     page: PageId,
     /// By Chromium's number of the node.
     places: HashMap<i64, usize>,
@@ -37,6 +43,7 @@ impl Uids {
     pub fn of(&self, page: PageId, document: DocumentId, backend: i64) -> String {
         let mut documents = self.documents();
         let known = documents.entry(document).or_insert_with(|| Known {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             page,
             places: HashMap::new(),
             nodes: Vec::new(),
@@ -45,14 +52,16 @@ impl Uids {
             known.nodes.push(backend);
             known.nodes.len()
         });
-        format!("{}_{place}", document.0)
+        format!("{}_{place}", known.number)
     }
 
     /// The node of a name.
     pub fn meaning(&self, uid: &str) -> Meaning {
-        let Some((document, place)) = parse(uid) else { return Meaning::Nothing };
+        let Some((number, place)) = parse(uid) else { return Meaning::Nothing };
         let documents = self.documents();
-        let Some(known) = documents.get(&document) else { return Meaning::Nothing };
+        let Some((&document, known)) = documents.iter().find(|(_, known)| known.number == number) else {
+            return Meaning::Nothing;
+        };
         match place.checked_sub(1).and_then(|at| known.nodes.get(at)) {
             Some(&backend) => Meaning::Node { page: known.page, document, backend },
             None => Meaning::Nothing,
@@ -73,13 +82,13 @@ impl Uids {
     }
 }
 
-fn parse(uid: &str) -> Option<(DocumentId, usize)> {
+fn parse(uid: &str) -> Option<(u64, usize)> {
     let (document, place) = uid.split_once('_')?;
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(document) || !digits(place) {
         return None;
     }
-    Some((DocumentId(document.parse().ok()?), place.parse().ok()?))
+    Some((document.parse().ok()?, place.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -90,24 +99,31 @@ mod tests {
     fn a_node_keeps_its_name_and_a_name_its_node() {
         let uids = Uids::default();
         let (page, document) = (PageId(1), DocumentId(3));
-        assert_eq!(uids.of(page, document, 70), "3_1");
-        assert_eq!(uids.of(page, document, 9), "3_2");
-        assert_eq!(uids.of(page, document, 70), "3_1");
-        assert_eq!(uids.of(page, DocumentId(4), 70), "4_1");
-        uids.shrink(|document| document == DocumentId(3));
-        assert_eq!(uids.of(page, document, 9), "3_2");
-        assert_eq!(uids.meaning("3_2"), Meaning::Node { page, document, backend: 9 });
+        let first = uids.of(page, document, 70);
+        let (number, place) = parse(&first).unwrap();
+        assert_eq!(place, 1);
+        assert_eq!(uids.of(page, document, 9), format!("{number}_2"));
+        assert_eq!(uids.of(page, document, 70), first);
+        let other = uids.of(page, DocumentId(4), 70);
+        assert_ne!(other, first);
+        uids.shrink(|alive| alive == document);
+        assert_eq!(uids.of(page, document, 9), format!("{number}_2"));
+        assert_eq!(uids.meaning(&first), Meaning::Node { page, document, backend: 70 });
         let gone = Meaning::Node { page, document: DocumentId(4), backend: 70 };
-        assert_eq!(uids.meaning("4_1"), gone, "a gone document's names stay known");
+        assert_eq!(uids.meaning(&other), gone, "a gone document's names stay known");
+        assert_eq!(Uids::default().meaning(&first), Meaning::Nothing, "another browser's names mean nothing");
     }
 
     #[test]
     fn what_was_never_named_means_nothing() {
         let uids = Uids::default();
-        uids.of(PageId(1), DocumentId(3), 70);
-        for uid in ["", "_", "3", "3_", "3_0", "3_2", "4_1", "+3_1", "3_1x", "3_99999999999999999999", "x_1"]
-        {
+        let name = uids.of(PageId(1), DocumentId(3), 70);
+        let (number, _) = parse(&name).unwrap();
+        for uid in ["", "_", "3", "3_", "x_1", "1_99999999999999999999"] {
             assert_eq!(uids.meaning(uid), Meaning::Nothing, "{uid}");
+        }
+        for uid in [format!("{number}_0"), format!("{number}_2"), format!("+{name}"), format!("{name}x")] {
+            assert_eq!(uids.meaning(&uid), Meaning::Nothing, "{uid}");
         }
     }
 }

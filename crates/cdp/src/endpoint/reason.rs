@@ -81,6 +81,8 @@ impl ConnectError {
             "Something else may listen there: correct --connect, or give the browser's whole ws:// address."
         } else if said(|reason| matches!(reason, Reason::Unresolved)) {
             "Correct the host name in --connect."
+        } else if said(|reason| matches!(reason, Reason::TimedOut)) {
+            "The browser may hang, or something on the way swallows what is sent; or correct --connect."
         } else {
             "Start the browser with --remote-debugging-port=PORT (Chrome opens none for its default profile: give it a --user-data-dir too), or correct --connect."
         }

@@ -55,10 +55,9 @@ async fn show(args: &DemoArgs, app: &App, site: &DemoSite) -> Result<()> {
     cancel_slow_call(&stage).await?;
     check_out(&mut stage, site).await?;
     let status = stage.close(TO_END).await?;
-    say(
-        "The client closed the connection;",
-        &format!("the bridge ended with {status}, the browser with it."),
-    );
+    let browser =
+        if args.browser.connect.is_some() { "the browser goes on without it" } else { "the browser with it" };
+    say("The client closed the connection;", &format!("the bridge ended with {status}, {browser}."));
     say("All of it took", &pagebridge_core::duration::show(started.elapsed()));
     Ok(())
 }

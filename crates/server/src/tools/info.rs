@@ -1,5 +1,6 @@
 //! `bridge_info`: what this bridge is and does now.
 
+use pagebridge_browser::{Browser, Support};
 use pagebridge_core::ToolError;
 use serde_json::{Value, json};
 
@@ -22,6 +23,15 @@ pub(super) fn run(call: &Call<'_>) -> Result<ToolOutput, ToolError> {
     Ok(info(call.session))
 }
 
+/// Whether pages get WebMCP. One of ours is started with it; one of somebody else shows it by its pages.
+fn webmcp(session: &Session, browser: &Browser) -> Option<bool> {
+    let shows = || {
+        let mut pages = browser.pages().into_iter();
+        pages.any(|page| browser.page_tools(page.id).support == Support::Native)
+    };
+    (session.slot.endpoint().is_none() || shows()).then_some(true)
+}
+
 fn info(session: &Session) -> ToolOutput {
     let browser = session.slot.peek();
     let data = json!({
@@ -34,7 +44,7 @@ fn info(session: &Session) -> ToolOutput {
             "generation": session.slot.generation(),
             "product": browser.as_ref().map(|browser| browser.product()),
             "headless": session.slot.is_headless(),
-            "webmcp": browser.is_some(),
+            "webmcp": browser.as_deref().map_or(Some(false), |browser| webmcp(session, browser)),
             "endpoint": session.slot.endpoint().map(ToString::to_string),
         },
         "session": {"workspace": session.workspace.root()},
