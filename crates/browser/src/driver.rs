@@ -239,7 +239,7 @@ impl Driver {
     /// it from some time on, until it does.
     async fn prepare(self, session: CdpSession, page: PageId, is_page: bool) {
         let set_ready = |unresponsive: bool| {
-            if is_page && let Some(page) = self.targets.state().pages.get_mut(&page) {
+            if let Some(page) = self.targets.state().pages.get_mut(&page).filter(|_| is_page) {
                 page.ready = true;
                 page.unresponsive = unresponsive;
             }
@@ -268,9 +268,8 @@ impl Driver {
     /// Takes in the frames and tools that a page has already.
     async fn synchronise(self, session: CdpSession, page: PageId) {
         // The frames must be known before the tools in them are told.
-        if let Ok(reply) = session.call("Page.getFrameTree", json!({})).await
-            && let Ok(FrameTreeReply { frame_tree }) = reply.decode()
-        {
+        let reply = session.call("Page.getFrameTree", json!({})).await;
+        if let Ok(FrameTreeReply { frame_tree }) = reply.and_then(|reply| reply.decode()) {
             self.targets.state().frame_tree(page, &session, &frame_tree);
         }
         let _ = session.call("WebMCP.enable", json!({})).await;

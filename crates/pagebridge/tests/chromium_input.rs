@@ -72,6 +72,8 @@ async fn a_click_that_navigates_tells_where_to_and_what_tools_came() {
         told == "Successfully clicked on the element" && started.elapsed() < Duration::from_secs(2),
         "{told}"
     );
+    let told = call(&world, "click", json!({"uid": uid(&snapshot(&world).await, "Tab")})).await;
+    assert!(told.contains("\nPage 2 was opened: "), "{told}");
     let told = call(&world, "press_key", json!({"key": "Tab", "includeSnapshot": true})).await;
     assert!(told.contains("\n## Latest page snapshot\nuid="), "{told}");
     world.finish().await;

@@ -138,10 +138,8 @@ fn reason(response: &ToolResponded) -> String {
 
 /// What was thrown, in one short text: of an error its class and message, without the page's stack.
 pub(crate) fn thrown_text(thrown: &RemoteObject) -> String {
-    if thrown.kind == "string"
-        && let Some(string) =
-            thrown.value.as_deref().and_then(|raw| pagebridge_cdp::decode::<String>(raw).ok())
-    {
+    let string = thrown.value.as_deref().filter(|_| thrown.kind == "string");
+    if let Some(string) = string.and_then(|raw| pagebridge_cdp::decode::<String>(raw).ok()) {
         return string;
     }
     if let Some(description) = &thrown.description {

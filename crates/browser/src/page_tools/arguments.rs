@@ -118,9 +118,8 @@ fn apply_defaults(schema: &Value, value: &mut Value) {
         Value::Object(object) => {
             let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
             for (name, property) in properties {
-                if let Some(default) = property.get("default")
-                    && !object.contains_key(name)
-                {
+                let default = property.get("default").filter(|_| !object.contains_key(name));
+                if let Some(default) = default {
                     object.insert(name.clone(), default.clone());
                 } else if let Some(present) = object.get_mut(name) {
                     apply_defaults(property, present);

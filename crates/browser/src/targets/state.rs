@@ -349,9 +349,8 @@ impl State {
         if let Some(parent) = &tree.frame.parent_id {
             self.frame_attached(page, &tree.frame.id, parent);
         }
-        if let Some(known) = self.pages.get_mut(&page).and_then(|page| page.frames.get_mut(&tree.frame.id))
-            && known.loader.is_empty()
-        {
+        let known = self.pages.get_mut(&page).and_then(|page| page.frames.get_mut(&tree.frame.id));
+        if let Some(known) = known.filter(|known| known.loader.is_empty()) {
             known.session = session.clone();
             fill(known, &tree.frame);
         }

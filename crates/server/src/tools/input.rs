@@ -148,6 +148,8 @@ impl Act {
         if arrived.is_some() {
             browser.settle(page).await;
         }
+        // A tab that was opened over it counts once it is prepared.
+        browser.until_ready(None).await;
         let after = Listing::of(&browser, page, &call.session.options);
         let changes = Changes {
             navigated_to: arrived.map(|document| document.url),
@@ -156,7 +158,7 @@ impl Act {
         };
         let opened = browser.pages().into_iter().filter(|open| !pages.contains(&open.id)).map(|open| {
             let url = text::one_line(&open.url, limits::SHORT_TEXT_CHARS);
-            format!("Page {} was opened: {url}", open.id)
+            format!("Page {} was opened: {}.", open.id, if url.is_empty() { "about:blank" } else { &url })
         });
         let mut parts = vec![done, changes.block()];
         parts.extend(opened);
