@@ -4,6 +4,7 @@
 //!  Browser ── launch ──► process + pipe ──► cdp events ──► driver ──► targets (owner of pages, frames, documents)
 //!     │                                                       └────► page_tools::Registry
 //!     ├─ navigate · evaluate ───► a page's session, until one of its PageEvents ends the wait
+//!     ├─ snapshot · click · fill · press_key · screenshot · wait_for_text ──► the same, through our isolated world
 //!     └─ call_tool ──► arguments ──► call ──► answer
 //! ```
 

@@ -92,6 +92,10 @@ impl Browser {
             let collected = collect(&documents, top, wanted).await;
             match collected {
                 Err(CdpError::Refused { .. }) if !self.has_document(top.id) && attempts.next().is_some() => {}
+                Err(CdpError::Refused { .. }) if !self.has_document(top.id) => {
+                    let message = "The page keeps going to other documents, so that none could be read.";
+                    return Err(ToolError::not_run(ErrorKind::Navigated, message));
+                }
                 collected => return collected.map_err(|error| loss::tool_error(&error, Outcome::NotRun)),
             }
         }

@@ -361,6 +361,26 @@ async fn waiting_for_a_text_ends_when_it_is_shown_or_the_time_is_over() {
 }
 
 #[tokio::test]
+async fn a_page_that_hides_and_replaces_builtins_is_acted_on_all_the_same() {
+    let world = showing(
+        &[],
+        r#"<form title=frm><input name=checkVisibility><input name=getAttribute><input name=querySelectorAll></form>
+<img name=createTreeWalker><img name=hidden><form name=documentElement></form><form name=body></form><p>para text</p>
+<button id=far onclick="this.textContent = 'Hit'">Push</button><select id=s aria-label=Choice><option>A<option>B</select>
+<script>for (const name of ["getBoundingClientRect", "checkVisibility", "matches", "getAttribute"]) Element.prototype[name] = () => { throw 1; };
+Array.prototype.push = Array.from = window.setTimeout = window.requestAnimationFrame = Promise.prototype.then = () => { throw 2; };
+Object.defineProperty(Node.prototype, "isConnected", { get: () => false });</script>"#,
+    )
+    .await;
+    let text = call(&world, "wait_for", json!({"text": "para text"})).await;
+    call(&world, "click", json!({"uid": uid(&text, "Push")})).await;
+    call(&world, "fill", json!({"uid": uid(&text, "Choice"), "value": "B"})).await;
+    let text = snapshot(&world).await;
+    assert!(text.contains("button \"Hit\"") && text.contains("value=\"B\""), "{text}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_page_in_the_background_is_acted_on_too() {
     let world =
         showing(&[], "<button onclick='this.textContent = `Hit`'>Push</button><input aria-label=Field>")

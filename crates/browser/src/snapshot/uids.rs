@@ -25,8 +25,10 @@ struct Known {
     page: PageId,
     /// By Chromium's number of the node.
     places: HashMap<i64, usize>,
-    /// Chromium's numbers, in the order in which they were named.
+    /// Chromium's numbers, in the order in which they were named; none any more when the document is gone.
     nodes: Vec<i64>,
+    /// How many names were given.
+    given: usize,
 }
 
 /// What a name means.
@@ -47,10 +49,12 @@ impl Uids {
             page,
             places: HashMap::new(),
             nodes: Vec::new(),
+            given: 0,
         });
         let place = *known.places.entry(backend).or_insert_with(|| {
             known.nodes.push(backend);
-            known.nodes.len()
+            known.given += 1;
+            known.given
         });
         format!("{}_{place}", known.number)
     }
@@ -62,10 +66,11 @@ impl Uids {
         let Some((&document, known)) = documents.iter().find(|(_, known)| known.number == number) else {
             return Meaning::Nothing;
         };
-        match place.checked_sub(1).and_then(|at| known.nodes.get(at)) {
-            Some(&backend) => Meaning::Node { page: known.page, document, backend },
-            None => Meaning::Nothing,
+        if place == 0 || place > known.given {
+            return Meaning::Nothing;
         }
+        let backend = known.nodes.get(place - 1).copied().unwrap_or_default();
+        Meaning::Node { page: known.page, document, backend }
     }
 
     /// Frees what only a live document needs. That its names were given stays known.
@@ -73,6 +78,7 @@ impl Uids {
         for (document, known) in self.documents().iter_mut() {
             if !known.places.is_empty() && !is_alive(*document) {
                 known.places = HashMap::new();
+                known.nodes = Vec::new();
             }
         }
     }
@@ -109,7 +115,7 @@ mod tests {
         uids.shrink(|alive| alive == document);
         assert_eq!(uids.of(page, document, 9), format!("{number}_2"));
         assert_eq!(uids.meaning(&first), Meaning::Node { page, document, backend: 70 });
-        let gone = Meaning::Node { page, document: DocumentId(4), backend: 70 };
+        let gone = Meaning::Node { page, document: DocumentId(4), backend: 0 };
         assert_eq!(uids.meaning(&other), gone, "a gone document's names stay known");
         assert_eq!(Uids::default().meaning(&first), Meaning::Nothing, "another browser's names mean nothing");
     }

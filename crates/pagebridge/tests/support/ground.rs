@@ -110,10 +110,10 @@ impl ClientProcess {
     /// Starts the client, which starts a bridge and sends it these lines.
     pub fn start(ground: &Ground, requests: &[Value]) -> Self {
         let marker = Marker::new();
-        let script = "mkfifo \"$1/in\" \"$1/out\"; exe=$2; fifos=$1; requests=$3; shift 3\n\
-                      \"$exe\" serve \"$@\" <\"$fifos/in\" >\"$fifos/out\" 2>/dev/null &\n\
-                      exec 3>\"$fifos/in\" 4<\"$fifos/out\"\n\
-                      rm \"$fifos/in\" \"$fifos/out\"\n\
+        // Opened for both, no end waits for the other; a kill at any moment closes them.
+        let script = "in=$1/in.$$ out=$1/out.$$ exe=$2 requests=$3; shift 3; mkfifo \"$in\" \"$out\"\n\
+                      exec 3<>\"$in\" 4<>\"$out\"\n\
+                      \"$exe\" serve \"$@\" <\"$in\" >\"$out\" 2>/dev/null 3>&- 4>&- &\n\
                       printf '%s' \"$requests\" >&3\n\
                       while read -r line <&4; do printf '%s\\n' \"$line\"; done";
         let requests: String = requests.iter().map(|request| format!("{request}\n")).collect();
