@@ -26,6 +26,7 @@ impl Browser {
 
     /// The top document that the page went to since, loaded if it loads in time. `None` when it stayed.
     pub async fn arrived(&self, mut arrival: Arrival) -> Option<Document> {
+        self.targets.caught_up().await;
         let mut seen = Seen::default();
         while let Ok(event) = arrival.events.try_recv() {
             seen.take(event);

@@ -40,6 +40,7 @@ impl Driver {
             if let Err(error) = self.on_event(&event) {
                 tracing::debug!(method = %event.method, %error, "an event of unknown shape was passed over");
             }
+            self.targets.took_in_event();
         }
         self.targets.end();
         self.registry.end();

@@ -94,6 +94,8 @@ pub struct Targets {
     /// `None` when the browser is gone.
     subscribers: Mutex<Option<Vec<Subscriber>>>,
     revision: watch::Sender<u64>,
+    /// Events that the driver has taken in.
+    taken_in: watch::Sender<u64>,
 }
 
 impl Targets {
@@ -103,6 +105,7 @@ impl Targets {
             state: Mutex::new(State::new(last_page)),
             subscribers: Mutex::new(Some(Vec::new())),
             revision: watch::Sender::new(0),
+            taken_in: watch::Sender::new(0),
         }
     }
 
@@ -184,9 +187,22 @@ impl Targets {
         self.revision.send_modify(|revision| *revision += 1);
     }
 
+    pub(crate) fn took_in_event(&self) {
+        self.taken_in.send_modify(|count| *count += 1);
+    }
+
+    /// Waits until every event is taken in that came before now: an answer may overtake them.
+    pub(crate) async fn caught_up(&self) {
+        let so_far = self.browser.events_so_far();
+        let mut taken_in = self.taken_in.subscribe();
+        // Fails with the browser, when nothing more will come.
+        let _ = taken_in.wait_for(|count| *count >= so_far).await;
+    }
+
     /// Ends every subscription: the browser is gone.
     pub(crate) fn end(&self) {
         *self.subscribers() = None;
+        self.taken_in.send_replace(u64::MAX);
         self.state().pages.clear();
         self.revision.send_modify(|revision| *revision += 1);
     }

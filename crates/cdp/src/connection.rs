@@ -51,6 +51,8 @@ impl std::fmt::Debug for CdpSession {
 
 struct Shared {
     next_id: AtomicU64,
+    /// Events that were handed out so far.
+    events: AtomicU64,
     table: Mutex<Table>,
     outgoing: mpsc::UnboundedSender<Vec<u8>>,
     closed: CancellationToken,
@@ -138,6 +140,12 @@ impl CdpSession {
         self.id.as_ref()
     }
 
+    /// How many events have come so far. Answers go straight to their callers and may overtake events that came
+    /// before them; with this number a caller can wait until those are taken in.
+    pub fn events_so_far(&self) -> u64 {
+        self.shared.events.load(Ordering::Acquire)
+    }
+
     /// Whether the connection is closed.
     pub fn is_closed(&self) -> bool {
         self.shared.table().closed
@@ -219,8 +227,9 @@ impl Shared {
     /// No calls yet, and the queue of what is to be sent.
     fn new() -> (Arc<Self>, mpsc::UnboundedReceiver<Vec<u8>>) {
         let (outgoing, queue) = mpsc::unbounded_channel();
-        let (next_id, closed) = (AtomicU64::new(1), CancellationToken::new());
-        (Arc::new(Self { next_id, table: Mutex::default(), outgoing, closed }), queue)
+        let (next_id, events) = (AtomicU64::new(1), AtomicU64::new(0));
+        let closed = CancellationToken::new();
+        (Arc::new(Self { next_id, events, table: Mutex::default(), outgoing, closed }), queue)
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -260,6 +269,8 @@ impl Shared {
             "Inspector.targetCrashed" => self.fail_session(session.clone(), &CdpError::Crashed),
             _ => {}
         }
+        // Counted first: who has an answer in hand knows of every event that came before it.
+        self.events.fetch_add(1, Ordering::Release);
         let _ = events.send(Event { session, method: method.into(), params });
     }
 
