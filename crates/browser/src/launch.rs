@@ -48,7 +48,10 @@ impl Browser {
         let registry = Arc::new(Registry::new(options.allowed_frames.clone()));
         let driver = Driver { targets: targets.clone(), registry: registry.clone(), holds: true };
         tokio::spawn(driver.drive(events));
-        if let Err(error) = follow_pages(&starting.root, true).await {
+        // Nobody asks for files yet, and nothing is to stay behind.
+        let downloads = starting.root.call("Browser.setDownloadBehavior", json!({"behavior": "deny"}));
+        let followed = follow_pages(&starting.root, true).await;
+        if let Err(error) = followed.and(downloads.await.map(drop)) {
             return Err(starting.failed(&program, &profile, error.to_string()));
         }
         let job = starting.job.clone();

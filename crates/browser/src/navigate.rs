@@ -248,7 +248,7 @@ fn failed(url: &str, reason: &str) -> ToolError {
     let hint = match reason {
         "net::ERR_CONNECTION_REFUSED" => " Nothing listens there.",
         "net::ERR_NAME_NOT_RESOLVED" => " There is no such host.",
-        "net::ERR_ABORTED" => " The load was broken off, or it is a download.",
+        "net::ERR_ABORTED" => " The load was broken off, or it is a download, which is refused.",
         reason if reason.starts_with("net::ERR_CERT") => " The server's certificate is not trusted.",
         _ => "",
     };

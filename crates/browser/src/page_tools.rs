@@ -7,10 +7,11 @@
 //!   what they say.
 //! * [`arguments`]: checks a call's arguments against the tool's schema and fills in defaults.
 //! * [`route`]: the two ways to start and stop a run; [`call`]: one run, until one of its many ends.
-//! * [`answer`]: what the page gave, as a result.
+//! * [`answer`]: what the page gave, as a result; [`blocks`]: where it is shaped like one of MCP.
 
 pub(crate) mod answer;
 pub(crate) mod arguments;
+mod blocks;
 pub(crate) mod call;
 mod discover;
 mod merge;

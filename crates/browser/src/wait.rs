@@ -74,7 +74,7 @@ impl Browser {
         work: impl Future<Output = Result<T, ToolError>>,
     ) -> Result<Met<T>, ToolError> {
         let mut events = self.targets.subscribe_to(page, cares_for);
-        self.check_no_dialog(page)?;
+        self.check_usable(page)?;
         let error = |kind, message| ToolError { kind, message, outcome: progress.outcome(), details: None };
         tokio::select! {
             biased;

@@ -8,6 +8,10 @@ pub const DESCRIPTION_CHARS: usize = 1_000;
 pub const SHORT_TEXT_CHARS: usize = 300;
 /// Bytes of a page tool's input schema, as compact JSON, that are shown.
 pub const SCHEMA_BYTES: usize = 16 * 1024;
+/// Bytes of an input schema beyond which it is not kept, and arguments are not checked.
+pub const SCHEMA_KEPT_BYTES: usize = 256 * 1024;
+/// Page tools that one answer of `page_tools` lists, and the bytes of their schemas together.
+pub const LISTED_TOOLS: (usize, usize) = (100, 128 * 1024);
 /// Page tools that one page may have as tools of their own; the rest is reached through `page_tools`.
 pub const DYNAMIC_TOOLS: usize = 64;
 /// Tools that one page's registry holds; a page that registers more is cut there, and told.

@@ -1,5 +1,7 @@
 //! Names that page tools get as MCP tools of their own.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::limits::DYNAMIC_NAME_CHARS;
 
 /// What every dynamic tool's name begins with. Nothing else may begin so.
@@ -21,20 +23,25 @@ pub struct NameSource {
 /// `reserved` are names that are taken by others.
 pub fn dynamic_names(sources: &[NameSource], reserved: &[&str]) -> Vec<String> {
     let plain: Vec<String> = sources.iter().map(|s| plain_name(&s.original)).collect();
-    let mut taken: Vec<String> = Vec::with_capacity(plain.len());
+    let mut count: HashMap<&str, usize> = HashMap::new();
+    for name in &plain {
+        *count.entry(name).or_default() += 1;
+    }
+    let mut taken: HashSet<String> = reserved.iter().map(|&name| name.to_owned()).collect();
+    let mut names = Vec::with_capacity(plain.len());
     for (source, name) in sources.iter().zip(&plain) {
         // Every member of a collision gets its hash, so that a name does not depend on who came first.
-        let alone = plain.iter().filter(|other| *other == name).count() == 1;
-        let fits = name.len() <= DYNAMIC_NAME_CHARS && !reserved.contains(&name.as_str());
-        let free = |wanted: &String| !taken.contains(wanted) && !reserved.contains(&wanted.as_str());
-        let chosen = if alone && fits && free(name) {
+        let fits = name.len() <= DYNAMIC_NAME_CHARS && count.get(name.as_str()) == Some(&1);
+        let chosen = if fits && !taken.contains(name) {
             name.clone()
         } else {
-            (0u32..).map(|round| hashed_name(name, source, round)).find(free).unwrap_or_default()
+            let hashed = |round| hashed_name(name, source, round);
+            (0u32..).map(hashed).find(|wanted| !taken.contains(wanted)).unwrap_or_default()
         };
-        taken.push(chosen);
+        taken.insert(chosen.clone());
+        names.push(chosen);
     }
-    taken
+    names
 }
 
 fn plain_name(original: &str) -> String {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::TypedValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use pagebridge_browser::{BrowserOptions, Endpoint, refuse_argument};
 use pagebridge_core::duration;
 use pagebridge_server::{Consequential, SessionOptions};
@@ -25,6 +26,30 @@ pub struct Cli {
     /// Options of `serve`, which may be left away.
     #[command(flatten)]
     pub serve: ServeArgs,
+}
+
+impl Cli {
+    /// Reads the command line. Options of `serve` may stand alone, but before another command they would be lost.
+    pub fn read() -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        let is_lost = |id: &&clap::Id| {
+            id.as_str() != "log_level" && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
+        };
+        let lost = matches.ids().filter(is_lost).find_map(|id| {
+            let argument = command.get_arguments().find(|argument| argument.get_id() == id)?;
+            argument.get_long().map(str::to_owned)
+        });
+        match (matches.subcommand_name(), lost) {
+            (Some(name), Some(option)) => {
+                let message = format!(
+                    "--{option} stands before the command: write it after, as in `pagebridge {name} --{option}`\n"
+                );
+                Err(command.error(clap::error::ErrorKind::ArgumentConflict, message))
+            }
+            _ => Self::from_arg_matches(&matches),
+        }
+    }
 }
 
 /// What to do.

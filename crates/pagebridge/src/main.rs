@@ -8,7 +8,6 @@ mod printer;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
 use pagebridge_process::{GuardCommand, HostEnv, Supervisor};
 
 /// What commands share: the environment, read once, and the owner of all children.
@@ -18,7 +17,7 @@ struct App {
 
 fn main() -> ExitCode {
     let app = App { supervisor: supervisor(HostEnv::capture()) };
-    let cli = match cli::Cli::try_parse() {
+    let cli = match cli::Cli::read() {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are asked for; everything else is a mistake in the call.

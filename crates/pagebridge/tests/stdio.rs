@@ -452,3 +452,21 @@ async fn the_listed_tools_are_short_and_fit_every_client() {
     assert_eq!(always, ["page_tools", "page_call"]);
     finish(raw).await;
 }
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "tests start real processes")]
+fn an_option_before_the_command_is_a_mistake_and_not_lost() {
+    for (arguments, code) in [
+        (&["--consequential", "deny", "doctor"][..], 2),
+        (&["--no-sandbox", "tools", "about:blank"][..], 2),
+        (&["--log-level", "debug", "completions", "bash"][..], 0),
+    ] {
+        let output = std::process::Command::new(EXE).args(arguments).output().expect("it runs");
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}

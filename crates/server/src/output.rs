@@ -1,6 +1,6 @@
 //! The only way out: what a tool gives becomes an MCP result that stays within bounds.
 
-use pagebridge_core::{ToolError, text};
+use pagebridge_core::{ToolError, limits, text};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -10,6 +10,9 @@ use crate::workspace::Workspace;
 
 /// Most bytes that the content blocks of one result may have together, so that a message stays under 8 MiB.
 const CONTENT_BYTES: usize = 7 * 1024 * 1024;
+
+/// Most bytes of `structuredContent`: a page's result within its own limit, and what is told beside it.
+const STRUCTURED_BYTES: usize = 2 * limits::STRUCTURED_BYTES;
 
 /// What a tool gives.
 #[derive(Debug, Default)]
@@ -67,8 +70,10 @@ pub fn finish(
     if !output.text.is_empty() || content.is_empty() {
         content.push(json!({"type": "text", "text": shown(tool, &output.text, options, workspace)}));
     }
+    leave_out_large_media(&mut content, options.max_image_bytes);
     keep_within(&mut content, CONTENT_BYTES);
-    let result = CallResult { content, structured_content: output.structured, is_error: output.is_error };
+    let structured_content = output.structured.map(|whole| bounded(tool, whole, workspace));
+    let result = CallResult { content, structured_content, is_error: output.is_error };
     to_raw_value(&result).unwrap_or_default()
 }
 
@@ -87,6 +92,31 @@ fn shown(tool: &str, whole: &str, options: &SessionOptions, workspace: &Workspac
         ),
     };
     format!("{head}\n[cut after {} of {} bytes; {rest}]", cut.head.len(), whole.len())
+}
+
+/// Data that is too large for a client lies in the workspace.
+fn bounded(tool: &str, whole: Box<RawValue>, workspace: &Workspace) -> Box<RawValue> {
+    let bytes = whole.get().len();
+    if bytes <= STRUCTURED_BYTES {
+        return whole;
+    }
+    let mut cut = json!({"cut": true, "bytes": bytes});
+    match workspace.keep(tool, "json", whole.get()) {
+        Ok(file) => cut["file"] = json!(file),
+        Err(error) => cut["lost"] = json!(format!("the whole could not be written: {error}")),
+    }
+    to_raw_value(&cut).unwrap_or_default()
+}
+
+/// Replaces pictures and sounds above the limit by a note.
+fn leave_out_large_media(content: &mut [Value], max_bytes: usize) {
+    for block in content {
+        // Four characters of base64 for three bytes.
+        let bytes = block.get("data").and_then(Value::as_str).map_or(0, |data| data.len() / 4 * 3);
+        if bytes > max_bytes {
+            *block = json!({"type": "text", "text": format!("[a block of {bytes} bytes was left out: more than {max_bytes} are not shown]")});
+        }
+    }
 }
 
 /// Replaces blocks that would make the message too large by a note.

@@ -172,8 +172,8 @@ fn told(session: &Session, tool: &PageTool, url: String, answer: Answer, changes
         result,
         untrusted: tool.definition.annotations.untrusted_content,
         navigated_to: changes.navigated_to.clone(),
-        tools_added: changes.tools.added.clone(),
-        tools_removed: changes.tools.removed.clone(),
+        tools_added: first_names(&changes.tools.added),
+        tools_removed: first_names(&changes.tools.removed),
         status,
     };
     let note = changes.block();
@@ -262,12 +262,23 @@ impl ToolChanges {
         Self { added: missing(before, after), removed: missing(after, before) }
     }
 
-    fn lines(&self) -> impl Iterator<Item = String> {
+    fn lines(&self) -> impl Iterator<Item = String> + use<> {
         let line = |what: &str, names: &[String]| {
-            (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")))
+            (!names.is_empty()).then(|| format!("{what}: {}.", first_names(names).join(", ")))
         };
         [line("New page tools", &self.added), line("Page tools that are gone", &self.removed)]
             .into_iter()
             .flatten()
     }
+}
+
+/// Names that are told at once; the rest is a number.
+const NAMES: usize = 64;
+
+fn first_names(names: &[String]) -> Vec<String> {
+    let mut told: Vec<String> = names.iter().take(NAMES).cloned().collect();
+    if names.len() > NAMES {
+        told.push(format!("and {} more", names.len() - NAMES));
+    }
+    told
 }

@@ -35,6 +35,12 @@ impl Workspace {
     pub fn keep(&self, stem: &str, extension: &str, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
         let own = self.root.join(".pagebridge");
         let results = own.join("results");
+        for folder in [&own, &results] {
+            // A folder that came with somebody's files may point anywhere.
+            if folder.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+                return Err(io::Error::other(format!("{} is a link", folder.display())));
+            }
+        }
         std::fs::create_dir_all(&results)?;
         let ignore = own.join(".gitignore");
         if !ignore.exists() {

@@ -6,18 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::blocks::{self, Blocks};
 use crate::events::{RemoteObject, ToolResponded};
 
 const MESSAGE_CHARS: usize = 2_000;
-/// The kinds of content block that MCP defines, with the members that each must have.
-const BLOCKS: [(&str, &[&str]); 5] = [
-    ("text", &["text"]),
-    ("image", &["data", "mimeType"]),
-    ("audio", &["data", "mimeType"]),
-    ("resource", &["resource"]),
-    ("resource_link", &["uri", "name"]),
-];
-
 /// A page tool's answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
@@ -89,27 +81,15 @@ impl Answer {
             structured_content: Option<Box<RawValue>>,
         }
         let shaped: Shaped = serde_json::from_str(json.get()).ok()?;
-        if !shaped.content.iter().all(is_block) {
-            return None;
-        }
-        let texts: Vec<&str> =
-            shaped.content.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
-        let text = texts.join("\n");
+        let Blocks { blocks, text } = blocks::read(shaped.content)?;
         let structured = shaped.structured_content.filter(|s| s.get().trim_start().starts_with('{'));
         Some(Self {
             value: structured.unwrap_or_else(|| raw(quoted(&text))),
             text,
             is_error: shaped.is_error == Some(true),
-            content: Some(shaped.content),
+            content: Some(blocks),
         })
     }
-}
-
-fn is_block(block: &Value) -> bool {
-    let kind = block.get("type").and_then(Value::as_str);
-    BLOCKS.iter().any(|(known, members)| {
-        kind == Some(known) && members.iter().all(|member| block.get(member).is_some_and(|v| !v.is_null()))
-    })
 }
 
 /// The end of a call as the protocol tells it.

@@ -29,6 +29,9 @@ const FOR_DETAILS: Duration = Duration::from_millis(100);
 /// For the browser to stop a run that was cancelled, before harder means are used.
 const TO_STOP: Duration = Duration::from_millis(300);
 
+/// Answers that are kept until it is known whether they are ours.
+const EARLY: usize = 32;
+
 /// How long a call may take, and how it is called off.
 #[derive(Debug, Clone)]
 pub struct CallOptions {
@@ -40,7 +43,7 @@ pub struct CallOptions {
 
 /// Runs a tool once.
 pub(crate) async fn run(
-    targets: &Targets,
+    targets: &Arc<Targets>,
     registry: &Registry,
     tool: &PageTool,
     arguments: &Map<String, Value>,
@@ -53,7 +56,7 @@ pub(crate) async fn run(
         Via::PageApi => Some(registry.page_api(tool.page, tool.document).ok_or_else(|| gone(tool))?),
     };
     let route = Route::of(page_api, arguments);
-    let starting = route.start(&document, tool, arguments);
+    let starting = route.start(targets, &document, tool, arguments);
     let run = Run {
         tool,
         input: arguments,
@@ -200,7 +203,13 @@ impl Run<'_> {
         if is_answer && self.is_ours(&response) {
             return Some(self.answered(&response));
         }
-        if self.invocation.is_none() || self.is_ours(&response) {
+        // A page's own API tells nothing by events. Else ours is among the last ones; a page may answer other
+        // calls all the time, with large results.
+        let may_be_ours = self.invocation.is_none() && !matches!(self.route, Route::PageApi { .. });
+        if may_be_ours || self.is_ours(&response) {
+            if self.early.len() == EARLY {
+                self.early.remove(0);
+            }
             self.early.push(response);
         }
         None

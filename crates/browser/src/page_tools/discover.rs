@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pagebridge_cdp::{CdpError, CdpSession};
 use pagebridge_core::json::mend_surrogates;
+use pagebridge_core::limits;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -123,5 +124,12 @@ async fn ask(document: &Document, other_origins: &[String]) -> Result<Look, CdpE
     let unexpected = |reason: String| CdpError::Unexpected { method: "Runtime.callFunctionOn", reason };
     let value = evaluated.result.value.ok_or_else(|| unexpected("no value".into()))?;
     let text: String = serde_json::from_str(value.get()).map_err(|e| unexpected(e.to_string()))?;
-    serde_json::from_str(&mend_surrogates(&text)).map_err(|e| unexpected(e.to_string()))
+    let mut look: Look =
+        serde_json::from_str(&mend_surrogates(&text)).map_err(|e| unexpected(e.to_string()))?;
+    look.tools.truncate(limits::TOOLS_PER_PAGE);
+    for tool in &mut look.tools {
+        tool.input_schema =
+            tool.input_schema.take().filter(|raw| raw.get().len() <= limits::SCHEMA_KEPT_BYTES);
+    }
+    Ok(look)
 }

@@ -1,6 +1,8 @@
 //! What the sources say of one document's tools, made one.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pagebridge_cdp::decode;
 use pagebridge_core::json::depth;
@@ -23,13 +25,26 @@ pub(super) struct DocumentTools {
     pub look: Option<Look>,
     /// The way to an API of the page's own.
     pub page_api: Option<PageApi>,
+    /// Whether somebody listens to that API.
+    pub followed: bool,
     /// What the page's own API told, where there is one.
     pub own: Option<Vec<SeenTool>>,
+    /// What all of them say together, made when it is first asked for after a change.
+    merged: OnceCell<Vec<(Arc<Definition>, Via)>>,
 }
 
 impl DocumentTools {
     /// All tools with the way to call them, sorted by name. The browser's own come first where names meet.
-    pub fn definitions(&self) -> Vec<(Definition, Via)> {
+    pub fn definitions(&self) -> &[(Arc<Definition>, Via)] {
+        self.merged.get_or_init(|| self.merge())
+    }
+
+    /// Must be called after every change.
+    pub fn changed(&mut self) {
+        self.merged.take();
+    }
+
+    fn merge(&self) -> Vec<(Arc<Definition>, Via)> {
         let seen = self.look.iter().flat_map(|look| &look.tools);
         let seen: BTreeMap<&str, &SeenTool> = seen.map(|tool| (tool.name.as_str(), tool)).collect();
         let own = self.own.iter().flatten();
@@ -39,8 +54,8 @@ impl DocumentTools {
         names.sort_unstable();
         names.dedup();
         let definition = |name: &str| match (self.announced.get(name), seen.get(name), own.get(name)) {
-            (None, None, Some(own)) => (definition(name, None, Some(own)), Via::PageApi),
-            (announced, seen, _) => (definition(name, announced, seen.copied()), Via::Browser),
+            (None, None, Some(own)) => (definition(name, None, Some(own)).into(), Via::PageApi),
+            (announced, seen, _) => (definition(name, announced, seen.copied()).into(), Via::Browser),
         };
         names.into_iter().map(definition).collect()
     }
@@ -99,7 +114,7 @@ fn definition(name: &str, announced: Option<&AnnouncedTool>, seen: Option<&SeenT
 
 /// The schema, unless it is nested so deeply that no reader could use it.
 fn readable_schema(raw: &RawValue) -> Option<Value> {
-    if depth(raw.get()) > limits::JSON_LEVELS {
+    if raw.get().len() > limits::SCHEMA_KEPT_BYTES || depth(raw.get()) > limits::JSON_LEVELS {
         return None;
     }
     match decode::<Value>(raw).ok()? {

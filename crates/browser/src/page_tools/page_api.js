@@ -87,8 +87,8 @@
       });
     },
 
-    // Generations differ: where the schema is text, so is the input. A generation that tells neither refuses
-    // objects before it runs anything, and is given text then.
+    // Generations differ: where the schema is text, so is the input, and one well-known polyfill takes text always.
+    // The tool is run once, whatever comes of it.
     async run(name, input, text, controller) {
       try {
         const found = entry();
@@ -96,14 +96,11 @@
         let tool = null;
         for (const known of await found.list()) if (known.name === name) tool = known;
         if (!tool) return { missing: true };
-        const wantsText = typeof tool.inputSchema === "string" || found.context === navigator.modelContextTesting;
-        let returned;
-        try {
-          returned = await found.run(tool, wantsText ? text : input, controller.signal);
-        } catch (error) {
-          if (wantsText || !String(error?.message).includes("Failed to parse input")) throw error;
-          returned = await found.run(tool, text, controller.signal);
-        }
+        const wantsText =
+          typeof tool.inputSchema === "string" ||
+          found.context.__isWebMCPPolyfill === true ||
+          found.context === navigator.modelContextTesting;
+        const returned = await found.run(tool, wantsText ? text : input, controller.signal);
         return { value: returned === undefined ? "undefined" : plain(returned) ?? String(returned) };
       } catch (error) {
         return { failure: String(error?.message ?? error) };

@@ -75,12 +75,14 @@ impl Registry {
         let Some(document) = document_of_frame(targets, page, session, &tool.frame_id) else { return };
         // A page may describe a tool with megabytes; nothing beyond the limits is ever shown.
         tool.description = text::bounded(&tool.description, limits::DESCRIPTION_CHARS);
+        tool.input_schema = tool.input_schema.filter(|raw| raw.get().len() <= limits::SCHEMA_KEPT_BYTES);
         let mut pages = self.pages();
         let entry = pages.entry(page).or_default();
         let known: usize = entry.documents.values().map(|d| d.announced.len()).sum();
-        let tools = &mut entry.documents.entry(document).or_default().announced;
-        if known < limits::TOOLS_PER_PAGE || tools.contains_key(&tool.name) {
-            tools.insert(tool.name.clone(), tool);
+        let offered = entry.documents.entry(document).or_default();
+        if known < limits::TOOLS_PER_PAGE || offered.announced.contains_key(&tool.name) {
+            offered.changed();
+            offered.announced.insert(tool.name.clone(), tool);
         }
     }
 
@@ -96,6 +98,7 @@ impl Registry {
             let Some(document) = document_of_frame(targets, page, session, &tool.frame_id) else { continue };
             let mut pages = self.pages();
             let Some(known) = pages.entry(page).or_default().documents.get_mut(&document) else { continue };
+            known.changed();
             known.announced.remove(&tool.name);
             if let Some(look) = &mut known.look {
                 look.tools.retain(|seen| seen.name != tool.name);
@@ -138,6 +141,8 @@ impl Registry {
             let origins = other_origins(&documents);
             let asked = documents.iter().filter(|document| self.is_of_interest(page, document, &documents));
             let looks = join_all(asked.map(|document| self.look(&targets, document, &origins))).await;
+            // What was said after a document had gone was said by its successor, and is dropped below.
+            targets.caught_up().await;
             for seen in &looks {
                 if let Some(look) = &seen.look {
                     targets.state().title_of_document(seen.document, &look.title);
@@ -200,11 +205,13 @@ impl Registry {
             let known = entry.documents.entry(seen.document).or_default();
             // What a document said before its last change is better than nothing; the next look follows.
             known.look = seen.look.or(known.look.take());
-            if let (Some(api), true, None) = (&seen.page_api, seen.own.is_some(), &known.own) {
+            if let (Some(api), true, false) = (&seen.page_api, seen.own.is_some(), known.followed) {
+                known.followed = true;
                 tokio::spawn(follow_page_api(Arc::downgrade(self), targets.clone(), page, api.clone()));
             }
             known.page_api = seen.page_api;
             known.own = seen.own;
+            known.changed();
         }
         entry.seen = epoch;
         entry.looking = entry.epoch != epoch;
@@ -237,13 +244,14 @@ impl Registry {
             let offered = tools_of(&document.id);
             let origin = offered.origin(document);
             for (definition, via) in offered.definitions() {
+                let via = *via;
                 if document.is_top() || admission.admits(&origin, &definition.name) {
-                    list.tools.push(page_tool(document, &origin, definition, via));
+                    list.tools.push(page_tool(document, &origin, definition.clone(), via));
                 } else {
                     let reason = format!(
                         "a frame of another origin ({origin}) offers it and does not expose it to this page; --allow-frames {origin} admits it"
                     );
-                    list.skipped.push(Skipped { name: definition.name, reason });
+                    list.skipped.push(Skipped { name: definition.name.clone(), reason });
                 }
             }
         }
@@ -321,7 +329,7 @@ async fn follow_page_api(registry: Weak<Registry>, targets: Arc<Targets>, page: 
     }
 }
 
-fn page_tool(document: &Document, origin: &str, definition: Definition, via: Via) -> PageTool {
+fn page_tool(document: &Document, origin: &str, definition: Arc<Definition>, via: Via) -> PageTool {
     PageTool {
         page: document.page,
         document: document.id,
@@ -329,6 +337,6 @@ fn page_tool(document: &Document, origin: &str, definition: Definition, via: Via
         frame_path: document.frame_path.clone(),
         origin: origin.to_owned(),
         via,
-        definition: Arc::new(definition),
+        definition,
     }
 }

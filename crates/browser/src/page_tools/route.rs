@@ -16,9 +16,10 @@ use serde_json::{Map, Value, json};
 
 use super::page_api::{self, PageApi};
 use super::{PageTool, discover};
-use crate::targets::Document;
+use crate::targets::{Document, Targets};
 
 const EXECUTE: &str = include_str!("execute.js");
+const PREPARE: &str = "token => { (globalThis.prepared ??= new Set()).add(token) }";
 const ABORT: &str = "token => globalThis.running?.get(token)?.abort()";
 
 /// What came of starting a run.
@@ -67,7 +68,13 @@ impl Route {
     }
 
     /// Starts the run. Dropping the future before it is polled starts nothing in the page's route.
-    pub fn start(&self, document: &Document, tool: &PageTool, arguments: &Map<String, Value>) -> Starting {
+    pub fn start(
+        &self,
+        targets: &Arc<Targets>,
+        document: &Document,
+        tool: &PageTool,
+        arguments: &Map<String, Value>,
+    ) -> Starting {
         let name = tool.definition.name.clone();
         let session = &document.session;
         match self {
@@ -77,7 +84,7 @@ impl Route {
             }
             Self::InPage { token, context } => {
                 let input = Value::Object(arguments.clone()).to_string();
-                Box::pin(execute(session.clone(), tool.frame.clone(), name, input, *token, context.clone()))
+                Box::pin(execute(targets.clone(), document.clone(), name, input, *token, context.clone()))
             }
             Self::PageApi { api, controller } => {
                 Box::pin(run_in_page_api(api.clone(), name, arguments.clone(), controller.clone()))
@@ -125,9 +132,12 @@ async fn invoke(call: Call) -> Result<Started, CdpError> {
     }
 }
 
+/// Commands to a busy page wait, and Chromium carries those that wait over to the frame's next document, be it
+/// of another origin. So the world is marked first, and only when the document is surely still the one that the
+/// tool belongs to (its successor would have been told before the answer) is the tool run, where the mark is.
 async fn execute(
-    session: CdpSession,
-    frame: Arc<str>,
+    targets: Arc<Targets>,
+    document: Document,
     name: String,
     input: String,
     token: u64,
@@ -150,7 +160,15 @@ async fn execute(
         #[serde(default)]
         failure: Option<String>,
     }
-    let world = discover::isolated_world(&session, &frame).await?;
+    let session = &document.session;
+    let world = discover::isolated_world(session, &document.frame).await?;
+    let mark =
+        json!({"functionDeclaration": PREPARE, "executionContextId": world, "arguments": [{"value": token}]});
+    let marked = session.call("Runtime.callFunctionOn", mark).await;
+    targets.caught_up().await;
+    if marked.is_err() || targets.document(document.id).is_none() {
+        return Ok(Started::Missing);
+    }
     let _ = context.set(world);
     let params = json!({
         "functionDeclaration": EXECUTE,

@@ -128,7 +128,7 @@ fn listed_page(call: &Call<'_>, browser: &Browser, page: &PageInfo, wanted: &Lis
     let mut skipped = list.skipped;
     let with_debugging = wanted.include_debugging || call.session.options.page_tools_debugging;
     let own = Listing::of(browser, page.id, &call.session.options);
-    let mut tools = Vec::new();
+    let (mut tools, mut schema_bytes, mut left_out) = (Vec::new(), 0, 0);
     for entry in &named(list.tools) {
         let name = &entry.tool.definition.name;
         if entry.tool.definition.annotations.debugging && !with_debugging {
@@ -139,14 +139,29 @@ fn listed_page(call: &Call<'_>, browser: &Browser, page: &PageInfo, wanted: &Lis
         } else if matches(&entry.tool, wanted.query.as_deref()) {
             let has_own = call.session.options.dynamic_tools
                 && own.dynamic().iter().any(|own| own.exposed == entry.exposed);
-            tools.push(listed_tool(entry, has_own));
+            let tool = listed_tool(entry, has_own);
+            schema_bytes += tool.input_schema.to_string().len();
+            if tools.len() < limits::LISTED_TOOLS.0 && schema_bytes <= limits::LISTED_TOOLS.1 {
+                tools.push(tool);
+            } else {
+                left_out += 1;
+            }
         }
     }
+    let more = format!("{left_out} further tools are not shown: query narrows the list.");
+    let crashed = "The page's renderer process crashed; navigate_page loads it again.".to_owned();
+    let reasons = [
+        list.reason.filter(|_| !page.crashed),
+        page.crashed.then_some(crashed),
+        (left_out > 0).then_some(more),
+    ];
+    let reasons: Vec<String> = reasons.into_iter().flatten().collect();
+    skipped.truncate(limits::LISTED_TOOLS.0);
     ListedPage {
         page_id: page.id.0,
         url: text::one_line(&page.url, limits::SHORT_TEXT_CHARS),
         support: list.support,
-        reason: list.reason,
+        reason: (!reasons.is_empty()).then(|| reasons.join(" ")),
         tools,
         skipped,
     }
