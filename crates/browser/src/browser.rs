@@ -141,22 +141,15 @@ impl Browser {
 
     /// Opens a blank page, prepared before anything runs in it.
     pub async fn new_page(&self) -> Result<PageId, ToolError> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Created {
-            target_id: Arc<str>,
-        }
         let opened = async {
-            let created: Created = self
-                .targets
-                .browser()
-                .call("Target.createTarget", json!({"url": "about:blank"}))
-                .await?
-                .decode()?;
-            if let Some(foreign) = self.foreign() {
-                foreign.opened(created.target_id.clone());
+            let page = self.create_page().await?;
+            // Where its first process died before anything was switched on, nothing would ever tell of the page.
+            // Nothing ran in it, so another one is as good.
+            if !self.page(page).is_some_and(|page| page.crashed) {
+                return Ok(page);
             }
-            self.prepared(&created.target_id).await
+            let _ = self.close_page(page).await;
+            self.create_page().await
         };
         match tokio::time::timeout(NEW_PAGE, opened).await {
             Ok(page) => page.map_err(|error| loss::tool_error(&error, Outcome::NotRun)),
@@ -164,6 +157,20 @@ impl Browser {
                 Err(ToolError::not_run(ErrorKind::Timeout, "The browser did not open a new page in time."))
             }
         }
+    }
+
+    async fn create_page(&self) -> Result<PageId, CdpError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Created {
+            target_id: Arc<str>,
+        }
+        let created = self.targets.browser().call("Target.createTarget", json!({"url": "about:blank"}));
+        let created: Created = created.await?.decode()?;
+        if let Some(foreign) = self.foreign() {
+            foreign.opened(created.target_id.clone());
+        }
+        self.prepared(&created.target_id).await
     }
 
     async fn prepared(&self, target: &str) -> Result<PageId, CdpError> {
