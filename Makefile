@@ -37,7 +37,7 @@ test: rust chromium ## install what is missing, then lint and run every test
 		echo "node and npm are not there: the tests against other MCP implementations were skipped." >&2; \
 	fi
 	@if cargo nextest --version >/dev/null 2>&1; then \
-		cargo nextest run --workspace; \
+		cargo nextest run --workspace $(if $(CI),--profile ci); \
 	else \
 		cargo test --workspace --no-fail-fast -- --test-threads=1; \
 	fi
