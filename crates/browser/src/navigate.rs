@@ -15,7 +15,7 @@ use crate::dialogs::{self, Dialog};
 use crate::events::PageEvent;
 use crate::loss;
 use crate::page_tools::CallOptions;
-use crate::targets::{PageId, Subscription};
+use crate::targets::{PageId, Subscription, Targets};
 
 /// For the browser's own error page to take the place of a page that could not be left for another.
 const FOR_ERROR_PAGE: Duration = Duration::from_millis(500);
@@ -59,6 +59,8 @@ impl Browser {
         let session = self.session(page)?;
         let _trip = self.underway.begin(page);
         let mut waiting = Waiting {
+            targets: self.targets.clone(),
+            page,
             events: self.targets.subscribe(page),
             session: session.clone(),
             expected: Expected::Any,
@@ -96,6 +98,8 @@ enum Expected {
 }
 
 struct Waiting {
+    targets: Arc<Targets>,
+    page: PageId,
     events: Subscription,
     session: CdpSession,
     expected: Expected,
@@ -212,6 +216,8 @@ impl Waiting {
         let accept = self.leaving == Leaving::Accept;
         let answered = self.session.call("Page.handleJavaScriptDialog", json!({"accept": accept})).await;
         answered.map_err(|error| loss::tool_error(&error, Outcome::Unknown))?;
+        // The event that says so may still be on its way, and the next call must not find the dialog.
+        self.targets.state().dialog_closed(self.page);
         if accept {
             return Ok(true);
         }
