@@ -100,12 +100,16 @@ fn bounded(tool: &str, whole: Box<RawValue>, workspace: &Workspace) -> Box<RawVa
     if bytes <= STRUCTURED_BYTES {
         return whole;
     }
-    let mut cut = json!({"cut": true, "bytes": bytes});
-    match workspace.keep(tool, "json", whole.get()) {
-        Ok(file) => cut["file"] = json!(file),
-        Err(error) => cut["lost"] = json!(format!("the whole could not be written: {error}")),
+    kept_whole(json!({"cut": true, "bytes": bytes}), tool, whole.get(), workspace)
+}
+
+/// What stands for data that is too large: what is told of it, and where the whole lies.
+pub(crate) fn kept_whole(mut told: Value, name: &str, whole: &str, workspace: &Workspace) -> Box<RawValue> {
+    match workspace.keep(name, "json", whole) {
+        Ok(file) => told["file"] = json!(file),
+        Err(error) => told["lost"] = json!(format!("the whole could not be written: {error}")),
     }
-    to_raw_value(&cut).unwrap_or_default()
+    to_raw_value(&told).unwrap_or_default()
 }
 
 /// Replaces pictures and sounds above the limit by a note.

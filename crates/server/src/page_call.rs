@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::listing::{Entry, Listing, named};
 use crate::options::Consequential;
-use crate::output::ToolOutput;
+use crate::output::{ToolOutput, kept_whole};
 use crate::session::Session;
 
 /// Which tool a client means by `page_call`.
@@ -194,12 +194,8 @@ fn bounded_result(session: &Session, name: &str, answer: &Answer) -> (Box<RawVal
         return (answer.value.clone(), None);
     }
     let head = text::head(&answer.text, session.options.max_text_lines, session.options.max_text_bytes).head;
-    let mut cut = json!({"bytes": whole.len(), "head": head});
-    match session.workspace.keep(name, "json", whole) {
-        Ok(file) => cut["file"] = json!(file),
-        Err(error) => cut["lost"] = json!(format!("the whole could not be written: {error}")),
-    }
-    (to_raw_value(&cut).unwrap_or_default(), Some("cut"))
+    let told = json!({"bytes": whole.len(), "head": head});
+    (kept_whole(told, name, whole, &session.workspace), Some("cut"))
 }
 
 /// What a call did to its page.
